@@ -330,13 +330,16 @@ void hs_setrlimit (void), hs_getrlimit (void), hs_prlimit (void);
 /* Rows with the same original: the first function that a module has counts. */
 #define OR_REPLACED(name, as, by) { #name, (void *) by, (void **) &hs_original_##as }
 
-/* No functions have these names: code around `syscall` instructions jumps
- * here. */
+/* No functions have these names: code around `syscall` instructions, and where
+ * the unwinder and longjmp leave frames, jumps here. */
 static void * hs_original_hs_before_syscall, * hs_original_hs_after_syscall;
+static void * hs_original_hs_unwinder_leaves, * hs_original_hs_longjmp_leaves;
 
 const struct hs_replacement hs_replacements[] = {
   REPLACED (hs_before_syscall, hs_before_syscall),
   REPLACED (hs_after_syscall, hs_after_syscall),
+  REPLACED (hs_unwinder_leaves, hs_unwinder_leaves),
+  REPLACED (hs_longjmp_leaves, hs_longjmp_leaves),
   REPLACED (write, hs_write),
   REPLACED (writev, hs_writev),
   REPLACED (fork, hs_fork),

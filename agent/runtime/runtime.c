@@ -1030,6 +1030,18 @@ hs_record_words (uint64_t word1, const volatile uint64_t * words,
   end (&w);
 }
 
+/* The unwinder or longjmp resumes the program at this stack pointer. */
+__attribute__ ((used)) void
+hs_frames_left (uint64_t stack)
+{
+  if (hs_alive != HS_MAGIC)
+    return;
+  const struct hs_local * local = hs_own_local ();
+  if (local == NULL || local->off || local->vfork || local->shared == NULL)
+    return;
+  hs_record_words (HS_SYSCALL | HS_FRAMES_LEFT << 4, &stack, 1);
+}
+
 /* A record of words, and then pieces of memory, each with address and length.
  * An unreadable piece has address 0. */
 void

@@ -236,6 +236,8 @@ void hs_record_pieces (struct hs_local * local, uint64_t kind, const uint64_t * 
                        const struct hs_piece * pieces, unsigned piece_count);
 void hs_before_syscall (void);
 void hs_after_syscall (void);
+void hs_unwinder_leaves (void);
+void hs_longjmp_leaves (void);
 void hs_record_words (uint64_t word1, const volatile uint64_t * words,
                       uint64_t count);
 

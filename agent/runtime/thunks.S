@@ -719,6 +719,79 @@ hs_vfork:
     around_syscall hs_before_syscall hs_call_begins
     around_syscall hs_after_syscall hs_call_ends
 
+/* Right before the unwinder or longjmp resumes the program at another frame.
+ * r11 and the stack are as above; the other registers are already those of that
+ * frame. The new stack pointer is in a register, above which the unwinder keeps
+ * `words` more. */
+.macro leaving name stack words
+    .globl \name
+    .hidden \name, hs_frames_left
+    .type \name, @function
+    .p2align 6
+\name:
+    .cfi_startproc
+    .cfi_def_cfa %rsp, 136
+    .cfi_offset %rip, -136
+    pushfq
+    .cfi_adjust_cfa_offset 8
+    push %rax
+    .cfi_adjust_cfa_offset 8
+    pushq (%r11)
+    .cfi_adjust_cfa_offset 8
+    push %rdi
+    .cfi_adjust_cfa_offset 8
+    push %rsi
+    .cfi_adjust_cfa_offset 8
+    push %rdx
+    .cfi_adjust_cfa_offset 8
+    push %rcx
+    .cfi_adjust_cfa_offset 8
+    push %r8
+    .cfi_adjust_cfa_offset 8
+    push %r9
+    .cfi_adjust_cfa_offset 8
+    push %rbp
+    .cfi_adjust_cfa_offset 8
+    .cfi_rel_offset %rbp, 0
+    cld
+    lea 8 * \words(\stack), %rdi
+    mov %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    and $-16, %rsp
+    call hs_frames_left
+    mov %rbp, %rsp
+    .cfi_def_cfa_register %rsp
+    pop %rbp
+    .cfi_adjust_cfa_offset -8
+    .cfi_same_value %rbp
+    pop %r9
+    .cfi_adjust_cfa_offset -8
+    pop %r8
+    .cfi_adjust_cfa_offset -8
+    pop %rcx
+    .cfi_adjust_cfa_offset -8
+    pop %rdx
+    .cfi_adjust_cfa_offset -8
+    pop %rsi
+    .cfi_adjust_cfa_offset -8
+    pop %rdi
+    .cfi_adjust_cfa_offset -8
+    pop %r11
+    .cfi_adjust_cfa_offset -8
+    pop %rax
+    .cfi_adjust_cfa_offset -8
+    popfq
+    .cfi_adjust_cfa_offset -8
+    lea 136(%rsp), %rsp
+    .cfi_adjust_cfa_offset -136
+    jmp *%r11
+    .cfi_endproc
+    .size \name, . - \name
+.endm
+
+    leaving hs_unwinder_leaves %rcx 1
+    leaving hs_longjmp_leaves %r8 0
+
 /* syscall(2) by number: some of them matter to us. All others pass straight
  * through, regardless of their effect on the stack. */
     .type hs_syscall, @function

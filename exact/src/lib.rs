@@ -17,7 +17,7 @@ pub use log::{Fatal, MappedFile, Registers};
 pub use outline::{Became, Gap, Mapping, Outline, ThreadSpan, outline};
 pub use record::{Choose, Next, Options, Summary, When, record};
 pub use replay::{
-    Access, Batch, Call, Called, Executed, Instruction, Overseer, Region, Replay, Returned, Seek,
-    Traced, trace,
+    Access, Batch, Call, Called, Executed, Instruction, Leaver, Overseer, Region, Replay, Returned,
+    Seek, Traced, trace,
 };
 pub use replay::{Contradiction, Verdict, verify};

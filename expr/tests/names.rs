@@ -12,7 +12,7 @@ use std::process::Command;
 
 use common::{Bench, program, run};
 use core_file::{CoreFile, CoreThread};
-use debuginfo::{Frame, Machine, backtrace};
+use debuginfo::{AddressSpace, Frame, Machine, backtrace};
 use expr::{Context, evaluate, is_type, parse_with};
 
 /// A program that gdb stopped, and gdb's results for some names.
@@ -203,6 +203,41 @@ fn what_another_module_has_is_not_taken_for_a_name() {
         "unused is a variable of idle, which does not run here"
     );
     assert_eq!(asker.refusal("nosuch::x"), "no variable \"nosuch::x\" here");
+}
+
+/// A thread that waits is in the C library. Variables that are private to other files of that library are not meant.
+#[test]
+fn what_is_private_to_another_file_of_a_system_library_does_not_hide_the_programs_own() {
+    let bench = Bench::new();
+    let hidden = "static int cache = 7, total = 8; int *used(void) { return &cache + total; }\n";
+    let hidden = bench.write("hidden.c", hidden).display().to_string();
+    let waits = "static int own = 9; void stop_here(void); \
+                 int waits(void) { stop_here(); return own; }\n";
+    let waits = bench.write("waits.c", waits);
+    let options = ["-g", "-O0", "-shared", "-fPIC", &hidden];
+    bench.compile("gcc", &waits, "libwaits.so", &options);
+    let source = "static int cache = 42, own = 43; int waits(void), *used(void);\n\
+                  void stop_here(void) {}\n\
+                  int main(void) { return waits() + cache + own + !used(); }\n";
+    let source = bench.write("waiting.c", source);
+    let source = source.display().to_string();
+    let link = format!("-L{}", bench.dir().display());
+    let options = ["-g", "-O0", &source, &link, "-lwaits"];
+    let empty = bench.write("empty.c", "");
+    let path = bench.compile("gcc", &empty, "waiting", &options);
+    let mut stopped = stopped(&bench, &path, &[]);
+    let ask = |stopped: &Stopped| {
+        let asker = Asker::new(stopped);
+        ["cache", "own", "total"].map(|name| asker.number(name).ok())
+    };
+    // A library of the program's own may mean its other files.
+    assert_eq!(ask(&stopped), [Some(7), Some(9), Some(8)]);
+    let mut modules = stopped.core.space.modules().to_vec();
+    for mapped in &mut modules {
+        mapped.is_system |= mapped.is_called("libwaits");
+    }
+    stopped.core.space = AddressSpace::new(modules);
+    assert_eq!(ask(&stopped), [Some(42), Some(9), Some(8)]);
 }
 
 #[test]

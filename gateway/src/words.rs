@@ -13,8 +13,12 @@ const WORDS: &[(&str, &str)] = &[
         r#"look at its recording: debug_goto {"to": "last"}"#,
     ),
     (
-        "hindsight record -f '*' -f 'module:libc.so*' PROGRAM",
-        r#"debug_launch {"functions": ["*", "module:libc.so*"]}"#,
+        "hindsight record --full --memory PROGRAM",
+        r#"debug_launch {"full": true, "memory": true}"#,
+    ),
+    (
+        "hindsight record --memory PROGRAM",
+        r#"debug_launch {"memory": true}"#,
     ),
     (
         "it is in a library that is loaded later: --pending",
@@ -224,6 +228,10 @@ pub fn failure(mut failure: Failure) -> Failure {
 /// Returns the call of a tool for a command that would show more about a value in a second run: a model may have no
 /// shell.
 pub fn second_run(command: &str, expression: &str) -> Option<String> {
+    let in_tools = of_tools(command);
+    if command.contains("--memory") && in_tools != command {
+        return Some(in_tools);
+    }
     let place = command.split_once("--log-writes ").map(|(_, place)| place);
     let asked = match place.filter(|place| place.starts_with("0x")) {
         Some(address) => json!({ "noAslr": true, "logWrites": [address] }),
@@ -310,6 +318,10 @@ mod tests {
                 Some(
                     r#"debug_launch with {"full":true}, then debug_history with lastWrite of a in that recording"#,
                 ),
+            ),
+            (
+                "hindsight record --full --memory PROGRAM",
+                Some(r#"debug_launch {"full": true, "memory": true}"#),
             ),
             ("record again", None),
         ] {

@@ -573,6 +573,10 @@ impl Session {
         observer: &dyn Observer,
     ) -> (Option<Sealed>, Option<String>) {
         drop(self.owner);
+        if let Some(why) = &incomplete {
+            let why = why.strip_prefix(follow::ENDS_HERE).unwrap_or(why);
+            self.writing.open.ended_early(why);
+        }
         let closed = self.writing.log.close();
         let sealed = sealer.and_then(|sealer| {
             // Earlier signals were for the program.

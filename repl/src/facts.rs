@@ -25,6 +25,10 @@ pub struct Facts {
     pub tables: Vec<(&'static str, u64)>,
     pub unfinished: u64,
     pub lost: u64,
+    /// Gaps of which it is not known how many events were lost in them.
+    pub unknown_gaps: u64,
+    /// Why the recording ends before the program, if that is known.
+    pub why_incomplete: Option<String>,
     /// Bytes at the end of the log that are not a complete frame.
     pub torn_bytes: u64,
     /// Name and size in bytes of each part of the folder.
@@ -92,6 +96,10 @@ impl Facts {
             lost: asker
                 .number("select sum(lost) from gaps where reason <> 'memory not copied'")?
                 .unsigned_abs(),
+            unknown_gaps: asker
+                .number("select count(*) from gaps where lost is null and reason <> 'memory not copied'")?
+                .unsigned_abs(),
+            why_incomplete: recording.why_incomplete(),
             torn_bytes: extent.torn_bytes,
             disk,
             modules: modules(asker)?,

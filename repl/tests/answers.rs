@@ -240,8 +240,9 @@ fn a_live_or_interrupted_recording_is_noted() {
         -------
              8
         --- stderr
-        hindsight: note: this recording is incomplete: its recorder did not close it; seen: 26 events in 5.0 ms
-    "#]].assert_eq(&transcript);
+        hindsight: note: this recording is incomplete: its end is missing; seen: 26 events in 5.0 ms
+    "#]]
+    .assert_eq(&transcript);
 }
 
 #[test]

@@ -48,8 +48,10 @@ pub struct CallHead {
     pub depth: u32,
     /// Seq of the enter event of the enclosing call.
     pub parent: Option<u64>,
-    /// It ended without a return.
+    /// An exception or longjmp left it.
     pub unwound: bool,
+    /// It was open when its thread, or the process, ended.
+    pub open_at_end: bool,
     /// It replaced the enclosing call by a tail call.
     pub tail: bool,
     /// Address of the stack word with its return address.
@@ -79,7 +81,7 @@ impl CallHead {
     /// Returns whether its frame is certain to have been on the stack all the time: it returned.
     #[must_use]
     pub fn returned(&self) -> bool {
-        self.end.is_some() && !self.unwound
+        self.end.is_some() && !self.unwound && !self.open_at_end
     }
 }
 
@@ -235,6 +237,7 @@ impl Calls {
             depth: calls.depth(row),
             parent: calls.parent_seq(row),
             unwound: calls.unwound(row),
+            open_at_end: calls.open_at_end(row),
             tail: calls.tail(row),
             slot: calls.sp(row),
             ret_addr: calls.ret_addr(row),
@@ -504,9 +507,18 @@ impl Calls {
         functions: &BTreeSet<u32>,
     ) -> Result<Vec<CallHead>> {
         let mut found = Vec::new();
+        if functions.is_empty() {
+            return Ok(found);
+        }
         for at in self.blocks_from(range.start) {
-            let (first, last) = self.blocks[at].starts;
-            if first >= range.end || last < range.start {
+            let Block {
+                file, page, starts, ..
+            } = self.blocks[at];
+            if starts.0 >= range.end || starts.1 < range.start {
+                continue;
+            }
+            // Most functions are called in few places.
+            if !self.file(file)?.has_function(page as usize, functions)? {
                 continue;
             }
             let spine = self.spine(at)?;

@@ -85,7 +85,7 @@ impl Heap {
         let ids: BTreeSet<u32> = sizes.keys().copied().collect();
         let (mut blocks, mut anywhere) = (Vec::new(), Vec::new());
         for head in calls.entered_in(&(0..u64::MAX), &ids)? {
-            let (Some(given), false) = (head.end, head.unwound) else {
+            let Some(given) = head.end.filter(|_| head.returned()) else {
                 continue;
             };
             let call = calls.call(&head)?;

@@ -90,7 +90,7 @@ impl State<'_> {
     /// program ended: such calls may have been left before this event. The recorder sees that only at a later event.
     pub(crate) fn not_left(&self, mut call: Option<CallHead>) -> Result<Option<CallHead>> {
         while let Some(head) = call {
-            let is_left = match head.end.filter(|_| head.unwound) {
+            let is_left = match head.end.filter(|_| !head.returned()) {
                 None => false,
                 Some(end) => {
                     self.timeline.ts_ns(end)? < self.timeline.ts_ns(self.timeline.last())?

@@ -424,9 +424,9 @@ fn last_returned(timeline: &Timeline, tid: u32, seq: u64, floor: u64) -> Result<
         let Some(call) = timeline.calls.last_ended(tid, until, floor)? else {
             return Ok(None);
         };
-        match (call.unwound, call.end) {
-            (false, Some(_)) => return Ok(Some(call)),
-            (true, Some(end)) if end > 0 => until = end - 1,
+        match (call.returned(), call.end) {
+            (true, _) => return Ok(Some(call)),
+            (false, Some(end)) if end > 0 => until = end - 1,
             _ => return Ok(None),
         }
     }

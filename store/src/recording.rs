@@ -203,6 +203,15 @@ pub fn with_suffix(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+impl Recording {
+    /// Returns why the recording ends before its program, if its recorder could note that.
+    pub fn why_incomplete(&self) -> Option<String> {
+        let note = std::fs::read_to_string(self.dir.join(INCOMPLETE_FILE)).ok()?;
+        let note = note.trim();
+        (!note.is_empty()).then(|| note.to_owned())
+    }
+}
+
 fn state(dir: &Path) -> Result<RecordingState> {
     let marker = dir.join(INCOMPLETE_FILE);
     let file = match File::open(&marker) {

@@ -240,6 +240,11 @@ impl Synth {
         })
     }
 
+    /// The unwinder or `longjmp` resumes the program at the stack pointer `stack`.
+    pub fn frames_left(&mut self, stack: u64) -> &mut Self {
+        self.record_with(|block, ticks| wire::push_frames_left(block, ticks, stack))
+    }
+
     /// Ends the thread.
     pub fn thread_exit(&mut self) -> &mut Self {
         let tid = self.ring().tid;

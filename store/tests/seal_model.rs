@@ -32,6 +32,10 @@ enum Act {
         slot: u8,
         xmm: bool,
     },
+    Left {
+        stack: u8,
+        slot: u8,
+    },
     Output(u8),
     Gap,
     Exit,
@@ -52,10 +56,12 @@ struct Step {
 fn act() -> impl Strategy<Value = Act> {
     let stack = prop_oneof![6 => Just(0u8), 1 => Just(1), 1 => Just(2)];
     let xmm = prop_oneof![6 => Just(0u8), 1 => Just(2), 1 => Just(8)];
+    let left = (stack.clone(), 0..6u8).prop_map(|(stack, slot)| Act::Left { stack, slot });
     prop_oneof![
         12 => (stack.clone(), 0..6u8, prop_oneof![6 => Just(0u8), 1 => Just(1), 1 => Just(2)], xmm)
             .prop_map(|(stack, slot, form, xmm)| Act::Enter { stack, slot, form, xmm }),
         12 => (stack, 0..6u8, any::<bool>()).prop_map(|(stack, slot, xmm)| Act::Leave { stack, slot, xmm }),
+        3 => left,
         1 => (0..4u8).prop_map(Act::Output),
         1 => Just(Act::Gap),
         1 => Just(Act::Exit),
@@ -261,6 +267,10 @@ fn push(bytes: &mut Vec<u8>, ticks: u64, act: &Act) {
             };
             wire::push_leave(bytes, ticks, &leave);
         }
+        Act::Left {
+            stack,
+            slot: number,
+        } => wire::push_frames_left(bytes, ticks, slot(stack, number)),
         Act::Output(fd) => wire::push_output(bytes, ticks, fd, b"hello"),
         Act::Gap => wire::push_gap(bytes, ticks, 3, GapReason::RingFull),
         Act::Exit => wire::push_thread_exit(bytes, ticks, 7),
@@ -368,6 +378,10 @@ impl Model {
                 slot: number,
                 xmm,
             } => self.leave(ts, state, stack, number, xmm),
+            Act::Left {
+                stack,
+                slot: number,
+            } => self.left(ts, state, stack, number),
             Act::Output(fd) => {
                 let kind = match fd {
                     1 => "stdout",
@@ -454,6 +468,20 @@ impl Model {
         }
     }
 
+    /// The program goes on where the stack pointer is at a slot: calls below it have ended.
+    fn left(&mut self, ts: i64, state: &mut ModelThread, stack: u8, number: u8) {
+        if state.stacks.iter().all(|(id, _)| *id != stack) {
+            return;
+        }
+        state.use_stack(stack);
+        while let Some((top, _)) = state.stacks.last().unwrap().1.last()
+            && top.sp < slot(stack, number)
+        {
+            self.end_top(ts, state, None);
+        }
+        state.drop_if_empty();
+    }
+
     /// Ends the innermost call of the stack used last; `returned` says whether xmm registers were captured.
     fn end_top(&mut self, ts: i64, state: &mut ModelThread, returned: Option<bool>) {
         let (mut call, _) = state.stacks.last_mut().unwrap().1.pop().unwrap();
@@ -498,13 +526,20 @@ impl Model {
             let one = state.stacks.remove(at);
             state.stacks.push(one);
             while !state.stacks.last().unwrap().1.is_empty() {
-                self.end_top(ts, state, None);
+                self.end_open(ts, state);
             }
             state.drop_if_empty();
         }
         while !state.stacks.last().unwrap().1.is_empty() {
-            self.end_top(ts, state, None);
+            self.end_open(ts, state);
         }
+    }
+
+    /// Ends the innermost call of the stack used last, as its thread ends.
+    fn end_open(&mut self, ts: i64, state: &mut ModelThread) {
+        self.end_top(ts, state, None);
+        let call = self.rows.calls.last_mut().unwrap();
+        (call.unwound, call.open_at_end) = (false, true);
     }
 
     fn finish(mut self) -> Rows {

@@ -159,7 +159,7 @@ fn assert_is_beginning(live: &Rows, finished: &Rows, events: u64) {
         if call.end_seq.is_none_or(|seq| seq >= events) {
             call.end_seq = None;
             call.dur_ns = -1;
-            call.unwound = false;
+            (call.unwound, call.open_at_end) = (false, false);
             (call.rax, call.rdx) = (None, None);
             // Callees that ended later do not count yet.
             let callees = finished
@@ -387,7 +387,7 @@ fn the_next_tenant_of_a_ring_is_another_thread() {
         2 t2 thread_start at 30 [synth-2]
         3 t2 f1 enters at 40 depth 0
         4   3 returns 0 after 10, callees 0
-        5   1 unwound after 41, callees 0
+        5   1 open at the end after 41, callees 0
         6 t1 thread_exit at 61
     "#]]
     .assert_eq(&story);

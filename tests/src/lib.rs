@@ -20,7 +20,7 @@ mod share;
 mod steady;
 
 pub use compare::{Comparison, Nesting};
-pub use compiled::compiled;
+pub use compiled::{compiled, rustc};
 pub use fixture::{fixture_artifact, fixture_source, lua_source, sqlite_source};
 pub use headers::{change_version, make_older};
 pub use hindsight::{Hindsight, split_own_lines};

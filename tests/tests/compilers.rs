@@ -2,10 +2,10 @@
 //! They are rearranged after linking (BOLT), into parts that are jumped into, and have hundreds of thousands of
 //! functions. Method: compile natively and recorded, and compare the output byte for byte.
 
-use e2e::{Hindsight, Scratch, lua_source};
+use e2e::{Hindsight, Scratch, lua_source, rustc};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -26,15 +26,6 @@ fn main() {
 fn alone() -> MutexGuard<'static, ()> {
     static RUNS: Mutex<()> = Mutex::new(());
     RUNS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The compiler itself, not the program that chooses one.
-fn rustc() -> PathBuf {
-    let asked = Command::new("rustc")
-        .args(["--print", "sysroot"])
-        .output()
-        .expect("there is a Rust toolchain");
-    PathBuf::from(String::from_utf8_lossy(&asked.stdout).trim()).join("bin/rustc")
 }
 
 /// Runs a command in the test's folder for as long as it takes: on a busy machine that is minutes.

@@ -266,8 +266,8 @@ fn options_that_make_no_sense_are_refused() {
     let scratch = Scratch::new("full-refused");
     let program = Program::new("/bin/true", scratch.path());
     for options in [
-        &["--full", "--memory"][..],
-        &["--full", "--regs"],
+        &["--full", "--regs"][..],
+        &["--full", "--pointees"],
         &["--full", "--children"],
         &["--full", "--log-writes", "x"],
     ] {

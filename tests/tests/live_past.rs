@@ -194,6 +194,24 @@ fn the_past_of_a_program_is_reached_and_left_over_the_socket() {
     );
 }
 
+/// Who wants the program to end, or to be left alone, does not have to return to the present first.
+#[test]
+fn a_session_ends_from_the_past_as_from_the_present() {
+    for verb in ["stop", "detach"] {
+        let name = format!("past-{verb}");
+        let live = Live::started(&name, &["--break", "leaf"], &program(), &[]);
+        live.moved(&["step-back"]);
+        assert_eq!(live.session()["status"], "stopped");
+        let ended = live.ask(&[verb]);
+        let expected = if verb == "stop" { "SIGKILL" } else { "" };
+        assert!(
+            ended["exit"].to_string().contains(expected),
+            "{verb}: {ended:#}"
+        );
+        assert!(ended["calls"].as_u64() > Some(0), "{ended:#}");
+    }
+}
+
 #[test]
 fn the_past_of_a_program_that_runs_is_refused() {
     let live = Live::started("past-runs", &[], &program(), &["spinning"]);

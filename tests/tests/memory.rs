@@ -110,9 +110,18 @@ fn what_a_rust_program_leaves_is_what_valgrind_counts() {
 
 #[test]
 fn blocks_have_their_makers_and_freers() {
-    let scratch = Scratch::new("memory-makers");
+    makers_and_freers("memory-makers", &[]);
+}
+
+#[test]
+fn blocks_have_their_makers_and_freers_where_every_instruction_is_recorded() {
+    makers_and_freers("memory-full", &["--full"]);
+}
+
+fn makers_and_freers(name: &str, options: &[&str]) {
+    let scratch = Scratch::new(name);
     let program = fixture_artifact("leaks", "leaks_c");
-    let recording = recorded(&scratch, &program, &[], &[]);
+    let recording = recorded(&scratch, &program, &[], options);
     let line = |mark| marked_line("leaks", "leaks.c", mark);
     let kept = format!("keep_order (leaks.c:{})", line("kept"));
     let dropped = format!("drop_order (leaks.c:{})", line("dropped"));

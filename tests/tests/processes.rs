@@ -69,7 +69,7 @@ fn a_program_that_becomes_another_one_ends_its_calls_and_keeps_its_status() {
     let start = recording.row("SELECT value FROM events WHERE kind = 'process_start'");
     assert_eq!(exec["tid"], start["value"], "the main thread did it");
     let open = recording.rows(
-        "SELECT function FROM calls WHERE end_seq > (SELECT seq FROM events WHERE kind = 'exec') AND unwound ORDER BY function",
+        "SELECT function FROM calls WHERE end_seq > (SELECT seq FROM events WHERE kind = 'exec') AND open_at_end ORDER BY function",
     );
     let open: Vec<_> = open.iter().filter_map(|r| r["function"].as_str()).collect();
     assert_eq!(open, ["in_thread", "inner", "main", "outer", "waiting"]);

@@ -106,7 +106,7 @@ fn assert_entries_of_go(artifact: &str) {
         "SELECT count(*) FROM probes WHERE state = 'armed' AND reason NOT LIKE 'only entries%'";
     assert_eq!(recording.number(told), 0);
     let known = "SELECT count(*) FROM calls WHERE unwound OR parent IS NOT NULL OR end_seq IS NOT NULL \
-                 OR dur_ns IS NOT NULL OR self_ns IS NOT NULL OR ret IS NOT NULL";
+                 OR dur_ns IS NOT NULL OR self_ns IS NOT NULL OR ret IS NOT NULL OR args <> '?'";
     assert_eq!(recording.number(known), 0);
     let ends = "SELECT count(*) FROM events WHERE kind = 'leave'";
     assert_eq!(recording.number(ends), 0);

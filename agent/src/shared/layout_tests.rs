@@ -278,6 +278,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "SECTION_THREAD",
         "SYSCALL_BEGINS",
         "SYSCALL_ENDS",
+        "FRAMES_LEFT",
     ] {
         assert_eq!(take(&format!("HS_{name}")), stated(&page, name), "{name}");
     }

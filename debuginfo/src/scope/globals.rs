@@ -35,12 +35,18 @@ pub fn global(site: &FrameContext<'_>, name: &str) -> Option<Variable> {
 /// imports the name. The result is empty if `name` is ambiguous.
 #[must_use]
 pub fn globals(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
-    let own = near(site, name);
-    if !own.is_empty() {
-        return own.into_iter().map(|one| one.variable).collect();
+    let found = nearest(site, name);
+    if is_hidden_in_system(site, &found) {
+        let of_program = private_of_program(site, name);
+        if !of_program.is_empty() {
+            return of_program;
+        }
     }
-    if !rivals(site, name).is_empty() {
+    if is_undecided(&found) {
         return Vec::new();
+    }
+    if !found.is_empty() {
+        return found.into_iter().map(|one| one.variable).collect();
     }
     let modules = site.space.near(site.lookup_pc);
     if modules.iter().any(|mapped| mapped.module.imports(name)) {
@@ -49,6 +55,13 @@ pub fn globals(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
         return found.find(|all| !all.is_empty()).unwrap_or_default();
     }
     private_of_program(site, name)
+}
+
+/// Returns whether a system library is at the site, and the candidates are private to other files or namespaces of it. A
+/// thread that waits is in such a library; users who ask there mean a variable of the program.
+fn is_hidden_in_system(site: &FrameContext<'_>, found: &[Candidate]) -> bool {
+    let here = site.space.at(site.lookup_pc);
+    found.first().is_some_and(Candidate::is_hidden) && here.is_some_and(|here| here.is_system)
 }
 
 /// Finds the variables that are private to the program's files, for code of a library where nothing visible has the name:
@@ -69,18 +82,11 @@ fn private_of_program(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
 #[must_use]
 pub fn rivals(site: &FrameContext<'_>, name: &str) -> Vec<Variable> {
     let found = nearest(site, name);
-    match is_undecided(&found) {
-        true => found.into_iter().map(|one| one.variable).collect(),
-        false => Vec::new(),
-    }
-}
-
-/// Finds the candidates of the nearest module that has any. Returns none if the name is ambiguous.
-fn near(site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
-    let found = nearest(site, name);
-    match is_undecided(&found) {
+    let is_decided = !is_undecided(&found)
+        || is_hidden_in_system(site, &found) && !private_of_program(site, name).is_empty();
+    match is_decided {
         true => Vec::new(),
-        false => found,
+        false => found.into_iter().map(|one| one.variable).collect(),
     }
 }
 

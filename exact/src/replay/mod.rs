@@ -40,7 +40,7 @@ pub use oversee::Overseer;
 use recorded::Recorded;
 pub use remote_call::{Call, Called, Returned};
 pub use seek::{Access, Batch, Executed, Instruction, Seek};
-pub use trace::{Region, Traced, trace};
+pub use trace::{Leaver, Region, Traced, trace};
 pub use verify::{Contradiction, Verdict, verify};
 
 /// Everything of a moment but the memory.

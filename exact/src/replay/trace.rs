@@ -80,6 +80,17 @@ pub enum Traced {
     },
 }
 
+/// An instruction that is executed when the program is about to go on in another frame, without returns from the calls in
+/// between: at the end of the unwinder, and of longjmp(3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leaver {
+    pub address: u64,
+    /// Which argument register has the stack pointer of that frame: of rdi, rsi, rdx, rcx, r8, r9, from 0.
+    pub argument: usize,
+    /// How many words of that stack are taken before the program goes on.
+    pub words: u64,
+}
+
 /// Some memory of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
@@ -96,6 +107,9 @@ struct Frame {
 /// What is traced.
 pub(super) struct Calls {
     buffer: u64,
+    /// How many functions are traced. The leavers have the numbers after theirs.
+    functions: usize,
+    leavers: Vec<Leaver>,
     frames: FxHashMap<i32, Vec<Frame>>,
     pub(super) found: Vec<Traced>,
     pub(super) asked: asked::Asked,
@@ -108,11 +122,16 @@ const BATCH: usize = 1 << 12;
 const WAITING: usize = 8;
 
 /// Runs the recording in a folder once, and reports each call of the functions that begin at these addresses, in the order of
-/// positions. It ends early when `report` returns false.
-pub fn trace(folder: &Path, entries: &[u64], report: &mut dyn FnMut(Traced) -> bool) -> Result<()> {
+/// positions. The leavers tell when calls end without a return. It ends early when `report` returns false.
+pub fn trace(
+    folder: &Path,
+    entries: &[u64],
+    leavers: &[Leaver],
+    report: &mut dyn FnMut(Traced) -> bool,
+) -> Result<()> {
     let (sender, batches) = sync_channel(WAITING);
     std::thread::scope(|scope| {
-        let run = scope.spawn(|| run(folder, entries, sender));
+        let run = scope.spawn(|| run(folder, entries, leavers, sender));
         for batch in &batches {
             if !batch.into_iter().all(&mut *report) {
                 break;
@@ -124,10 +143,15 @@ pub fn trace(folder: &Path, entries: &[u64], report: &mut dyn FnMut(Traced) -> b
     })
 }
 
-fn run(folder: &Path, entries: &[u64], sender: SyncSender<Vec<Traced>>) -> Result<()> {
+fn run(
+    folder: &Path,
+    entries: &[u64],
+    leavers: &[Leaver],
+    sender: SyncSender<Vec<Traced>>,
+) -> Result<()> {
     let mut replay = Replay::open(folder)?;
     replay.checkpoints.every = u64::MAX;
-    replay.begin_trace(entries, sender)?;
+    replay.begin_trace(entries, leavers, sender)?;
     let end = replay.end();
     let ran = replay.forward(end).and_then(|()| replay.trace_last_call());
     let closed = match &mut replay.calls {
@@ -139,19 +163,28 @@ fn run(folder: &Path, entries: &[u64], sender: SyncSender<Vec<Traced>>) -> Resul
 }
 
 impl Replay {
-    fn begin_trace(&mut self, entries: &[u64], sender: SyncSender<Vec<Traced>>) -> Result<()> {
+    fn begin_trace(
+        &mut self,
+        entries: &[u64],
+        leavers: &[Leaver],
+        sender: SyncSender<Vec<Traced>>,
+    ) -> Result<()> {
         let own = self.registers()?;
         let at = self.buffer();
         self.process
             .set_word(self.block() + u64::from(layout::SLOT_RECORDS), at)?;
         self.calls = Some(Calls {
             buffer: at,
+            functions: entries.len(),
+            leavers: leavers.to_vec(),
             frames: FxHashMap::default(),
             found: Vec::new(),
             asked: asked::Asked::of(&self.recorded.entries, self.recorded.first),
             sender,
         });
-        self.translator.set_hooks(entries);
+        let leavers = leavers.iter().map(|leaver| leaver.address);
+        let hooked: Vec<u64> = entries.iter().copied().chain(leavers).collect();
+        self.translator.set_hooks(&hooked);
         self.process.flush(&mut self.translator)?;
         self.enter(&own)
     }
@@ -311,6 +344,21 @@ impl Calls {
             return;
         }
         let function = kind as usize - 1;
+        if let Some(leaver) = function
+            .checked_sub(self.functions)
+            .and_then(|index| self.leavers.get(index))
+        {
+            let to = word(4 + leaver.argument).wrapping_add(8 * leaver.words);
+            while let Some(frame) = frames.pop_if(|frame| frame.stack < to) {
+                self.found.push(Traced::Unwound {
+                    position: counter,
+                    tid,
+                    function: frame.function,
+                    stack: frame.stack,
+                });
+            }
+            return;
+        }
         let return_address = word(3);
         // An entry above a frame: that one was left without a return. A tail call has the same stack pointer, and returns to the
         // same place. (So does a second call from one place after a longjmp out of the first: the two are not told apart.)

@@ -197,8 +197,6 @@ fn in_full(
         ("logWrites", !args.log_writes.is_empty()),
         ("logpoints", !args.logpoints.is_empty()),
         ("syscalls", args.syscalls),
-        ("memory", args.memory),
-        ("locks", args.locks),
     ];
     if let Some((name, _)) = refused.iter().find(|(_, is_given)| *is_given) {
         let failure = Failure::bad_request(format!("full does not go with {name}"));
@@ -222,8 +220,14 @@ fn in_full(
             recorder.arg(option).arg(pattern);
         }
     }
-    if args.no_aslr {
-        recorder.arg("--no-aslr");
+    for (option, is_given) in [
+        ("--no-aslr", args.no_aslr),
+        ("--memory", args.memory),
+        ("--locks", args.locks),
+    ] {
+        if is_given {
+            recorder.arg(option);
+        }
     }
     recorder.arg("--").arg(&args.program).args(&args.args);
     recorder.current_dir(cwd).env_clear().envs(env);

@@ -28,7 +28,7 @@ pub struct Args {
 
 impl Tool for Object {
     const NAME: &'static str = "debug_object";
-    const DOC: &'static str = "Show which call made the heap block at an address, which freed it, and what had this address before and after. Needs recorded allocation calls: debug_launch with functions [\"*\", \"module:libc.so*\"].";
+    const DOC: &'static str = "Show which call made the heap block at an address, which freed it, and what had this address before and after. Needs recorded allocation calls: debug_launch with memory.";
     const READ_ONLY: bool = true;
     type Args = Args;
 

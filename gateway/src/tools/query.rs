@@ -113,6 +113,10 @@ const EVENTS_AND_NOTES: &str = "(\
     union all select seq, 'note', null, null, null, null, null, null, null, null, null, null, null, null, null, null, text, \
     null, null, null, null, null from notes where added_unix_ns is not null)";
 
+/// Events of the first part of a recording that is asked for a page of rows, and how much longer each further one is.
+const FIRST_PART: u64 = 1 << 16;
+const GROWTH: u64 = 32;
+
 const LIMIT: usize = 50;
 const MOST: usize = 1_000;
 
@@ -234,8 +238,7 @@ impl Question {
             let sql = self.rows(&self.columns, first, limit);
             return recordings::rows(session, cancel, &sql, limit);
         };
-        let chosen = self.rows(&format!("{key} as seq"), first, limit);
-        let chosen = recordings::rows(session, cancel, &chosen, limit)?;
+        let chosen = self.chosen(session, cancel, key, first, limit)?;
         let seqs = chosen
             .rows
             .iter()
@@ -252,6 +255,42 @@ impl Question {
             self.order
         );
         recordings::rows(session, cancel, &sql, limit)
+    }
+
+    /// Returns the numbers of a page of rows. In the order of events, growing parts of the recording are asked until the page is full:
+    /// it mostly lies near that end.
+    fn chosen(
+        &self,
+        session: &Session,
+        cancel: &Cancel,
+        key: &str,
+        first: usize,
+        limit: usize,
+    ) -> Result<Rows, Failure> {
+        let events = session.extent().events;
+        let mut len = FIRST_PART;
+        loop {
+            let part = match self.order == format!("{key} desc") {
+                true => format!("{key} >= {}", events.saturating_sub(len)),
+                false => format!("{key} < {len}"),
+            };
+            let is_all = len >= events || !self.order.starts_with(key);
+            let conditions = match is_all {
+                true => self.conditions.clone(),
+                false => [self.conditions.as_slice(), &[part]].concat(),
+            };
+            let sql = format!(
+                "select {key} as seq from {} where {} order by {} limit {limit} offset {first}",
+                self.table,
+                all(&conditions),
+                self.order
+            );
+            let found = recordings::rows(session, cancel, &sql, limit)?;
+            if is_all || found.rows.len() == limit {
+                return Ok(found);
+            }
+            len = len.saturating_mul(GROWTH);
+        }
     }
 
     /// The column that numbers the rows of the table, each once.

@@ -102,7 +102,7 @@ impl<P> Walk<'_, P> {
     }
 
     fn call(&mut self, call: &Call) {
-        // When the program ends, all calls of its threads are left: these are the last events.
+        // When the program ends, its threads leave all their calls: these are the last events.
         self.is_at_end &= call.end.is_none() || call.is_unwound;
         let open = self.threads.entry(call.tid).or_default();
         if let Some(end) = call.end {

@@ -1,10 +1,10 @@
 //! The columns of calls that are read to find callers, and a call built from them.
 
-use arrow::array::{Array, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
+use arrow::array::{Array, AsArray, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Int32Type, Int64Type};
 
 /// The columns that are read.
-pub const COLUMNS: [&str; 14] = [
+pub const COLUMNS: [&str; 13] = [
     "end_seq",
     "start_seq",
     "ts_ns",
@@ -18,7 +18,6 @@ pub const COLUMNS: [&str; 14] = [
     "a3",
     "function_id",
     "tid",
-    "unwound",
 ];
 /// The first ones of these have 64 bits.
 const LONG: usize = 11;
@@ -31,7 +30,6 @@ pub struct Rows {
     long: [Int64Array; LONG],
     function_id: Int32Array,
     tid: Int32Array,
-    unwound: BooleanArray,
 }
 
 /// One call.
@@ -85,7 +83,6 @@ impl Rows {
             long: long.try_into().ok()?,
             function_id: int("function_id")?,
             tid: int("tid")?,
-            unwound: batch.column_by_name("unwound")?.as_boolean_opt()?.clone(),
         })
     }
 
@@ -123,7 +120,7 @@ impl Rows {
             ret_addr: ret_addr.value(row).cast_unsigned(),
             args: [0, 1, 2, 3].map(|n| self.long[ARGS + n].value(row).cast_unsigned()),
             rax: some(rax),
-            is_unwound: self.unwound.value(row),
+            is_unwound: end.is_valid(row) && rax.is_null(row),
         }
     }
 }

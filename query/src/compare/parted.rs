@@ -333,7 +333,8 @@ fn ended(line: &CallLine) -> String {
     match (&line.result, line.end_seq) {
         (_, None) if line.only_entered => "its end is not recorded".to_owned(),
         (_, None) => "had not ended".to_owned(),
-        _ if line.unwound => "left without a return".to_owned(),
+        _ if line.open_at_end => "had not returned".to_owned(),
+        _ if line.unwound => "left by an exception or longjmp".to_owned(),
         (Some(result), _) => result.clone(),
         (None, _) => "returned".to_owned(),
     }

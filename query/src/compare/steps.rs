@@ -78,7 +78,8 @@ fn of_call(pair: &CallPair) -> Step {
         Some(match (&call.result, call.end_seq) {
             (_, None) if call.only_entered => "its end is not recorded".to_owned(),
             (_, None) => "had not ended".to_owned(),
-            _ if call.unwound => "left without a return".to_owned(),
+            _ if call.open_at_end => "had not returned".to_owned(),
+            _ if call.unwound => "left by an exception or longjmp".to_owned(),
             (Some(result), _) => result.clone(),
             (None, _) => "returned".to_owned(),
         })

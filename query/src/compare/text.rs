@@ -438,7 +438,8 @@ fn call_text(call: &CallLine) -> String {
     let result = match (&call.result, call.end_seq) {
         (_, None) if call.only_entered => ", its end not recorded".to_owned(),
         (_, None) => " had not ended".to_owned(),
-        _ if call.unwound => " was left without a return".to_owned(),
+        _ if call.open_at_end => " had not returned".to_owned(),
+        _ if call.unwound => " was left by an exception or longjmp".to_owned(),
         (Some(result), _) => format!(" returned {}", fitted(&escaped(result), 40)),
         (None, _) => " returned".to_owned(),
     };

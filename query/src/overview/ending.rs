@@ -212,7 +212,7 @@ pub const LAST_EXEC: &str =
 pub fn goes_on_after(seq: u64) -> String {
     format!(
         "select count(*) from events where seq > {seq} and \
-         (kind in ('enter', 'stdout', 'stderr', 'exec_failed') or (kind = 'leave' and not unwound))"
+         (kind in ('enter', 'stdout', 'stderr', 'exec_failed') or (kind = 'leave' and not unwound and open_at_end is not true))"
     )
 }
 

@@ -369,7 +369,7 @@ fn went_on(source: &Source<'_>, candidate: &Candidate<'_>) -> Result<bool> {
             return Ok(false);
         };
         match told(timeline.event(next))? {
-            Event::Leave(call) if call.unwound => at = next + 1,
+            Event::Leave(call) if !call.returned() => at = next + 1,
             Event::Other(event) if event.kind != "stdout" && event.kind != "stderr" => {
                 at = next + 1
             }

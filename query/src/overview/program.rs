@@ -1,6 +1,7 @@
 //! Which program was recorded, for how long, and how much of it.
 
 use serde::Serialize;
+use store::manifest::EVERY_INSTRUCTION;
 use store::recording::RecordingState;
 
 use super::source::Source;
@@ -33,6 +34,14 @@ pub struct Program {
     pub lost: u64,
     /// The first such place.
     pub first_gap: Option<u64>,
+}
+
+impl Program {
+    /// Returns whether its times count instructions.
+    #[must_use]
+    pub fn counts_instructions(&self) -> bool {
+        self.captures.iter().any(|own| own == EVERY_INSTRUCTION)
+    }
 }
 
 /// Describes the program. Its calls and functions are already counted; `until_ns`: up to when it is known, if it runs.

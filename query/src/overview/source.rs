@@ -30,6 +30,9 @@ pub struct CallLine {
     pub result: Option<String>,
     /// It was left without a return.
     pub unwound: bool,
+    /// It was open when its thread, or the process, ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open_at_end: bool,
     /// Only its entry is recorded.
     pub only_entered: bool,
     /// The source file of its function.
@@ -193,9 +196,14 @@ impl<'s> Source<'s> {
             seq: call.start,
             end_seq: call.end,
             function: self.name(call.function),
-            args: args::of_call(self.session.definitions(), &whole, &asked),
+            args: match call.only_entered {
+                // Go passes arguments in registers of its own, which are not recorded.
+                true => "?".to_owned(),
+                false => args::of_call(self.session.definitions(), &whole, &asked),
+            },
             result: ret_text::of_call(definition, &whole, self.session.states()),
             unwound: call.unwound,
+            open_at_end: call.open_at_end,
             only_entered: call.only_entered,
             file: definition.and_then(|function| function.file.clone()),
             line: definition.and_then(|function| function.line),

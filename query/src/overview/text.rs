@@ -54,11 +54,12 @@ impl Section {
         self.missing += u64::from(self.lines.pop().is_some());
     }
 
-    /// How many lines it can drop, if it keeps `least` of them.
+    /// How many lines it can drop, if it keeps `least` of them. The line that says how many are missing takes the place of one.
     fn spare(&self, least: usize) -> usize {
+        let kept = least + usize::from(self.missing == 0);
         match self.is_kept {
             true => 0,
-            false => self.lines.len().saturating_sub(least),
+            false => self.lines.len().saturating_sub(kept),
         }
     }
 }
@@ -106,7 +107,10 @@ impl Overview {
             [] => "a program".to_owned(),
             argv => argv.join(" "),
         };
-        let ran = duration(program.duration_ns);
+        let ran = match program.counts_instructions() {
+            true => count(program.duration_ns, "instruction"),
+            false => duration(program.duration_ns),
+        };
         let ended = match &self.ending.how {
             How::Exited { code } => format!("exited with code {code} after {ran}"),
             How::Killed { signal } => format!("was ended by {signal} after {ran}"),
@@ -121,9 +125,7 @@ impl Overview {
             How::Detached => format!("was left running after {ran}"),
             How::Running => format!("is running: what was recorded of it so far, {ran}"),
             How::NotSeen if program.state == "incomplete" => {
-                format!(
-                    "recorded for {ran}, until the recorder ended without closing the recording"
-                )
+                format!("recorded for {ran}; what came after is missing")
             }
             How::NotSeen => format!("recorded for {ran}; its end was not recorded"),
         };
@@ -153,9 +155,13 @@ impl Overview {
             let first = program
                 .first_gap
                 .map(|seq| format!(", the first at seq {seq}"));
+            // Of a torn end it is not known how much was in it.
+            let lost = match program.lost {
+                0 => "an unknown number of events".to_owned(),
+                lost => count(lost, "event"),
+            };
             section.lines.push(format!(
-                "  lost: {} in {}{}",
-                count(program.lost, "event"),
+                "  lost: {lost} in {}{}",
                 count(program.gaps, "gap"),
                 first.unwrap_or_default()
             ));
@@ -274,8 +280,12 @@ impl Overview {
                 vec![why.to_owned()],
             ));
         }
+        let unit = match self.program.counts_instructions() {
+            true => " (instructions: 1 us is 1,000)",
+            false => "",
+        };
         let heading = format!(
-            "Time in recorded calls, {} in all; of each function without the calls that it made",
+            "Time in recorded calls, {} in all{unit}; of each function without the calls that it made",
             duration(time.recorded_ns)
         );
         let lines: Vec<String> = time.functions.iter().map(function_time).collect();

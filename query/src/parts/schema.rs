@@ -10,10 +10,12 @@ pub fn calls_schema() -> SchemaRef {
     let field = |column: &CallColumn| {
         let kind = match column.name {
             "function_id" | "tid" | "depth" => DataType::Int32,
-            "unwound" | "tail" => DataType::Boolean,
+            "unwound" | "tail" | "open_at_end" => DataType::Boolean,
             _ => DataType::Int64,
         };
-        Field::new(column.name, kind, column.is_optional())
+        // Older files lack the last column.
+        let may_be_null = column.is_optional() || column.name == "open_at_end";
+        Field::new(column.name, kind, may_be_null)
     };
     let fields: Vec<_> = CALL_COLUMNS.iter().map(field).collect();
     Arc::new(Schema::new(fields))

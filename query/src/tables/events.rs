@@ -37,9 +37,10 @@ pub const DOC: TableDoc = TableDoc {
         ("ret", "leave: return value"),
         ("ret_f", "leave: floating point return value"),
         ("ret_text", "leave: return value as text"),
+        ("unwound", "leave: by an exception or longjmp"),
         (
-            "unwound",
-            "leave: by an exception, longjmp or the end of the thread",
+            "open_at_end",
+            "leave: the call had not returned when its thread or the process ended",
         ),
         (
             "text",
@@ -101,7 +102,7 @@ fn null(column: &str) -> Expr {
         }
         "bytes" => DataType::BinaryView,
         "ret_f" => DataType::Float64,
-        "unwound" => DataType::Boolean,
+        "unwound" | "open_at_end" => DataType::Boolean,
         _ => DataType::Int64,
     };
     let null = ScalarValue::try_from(&kind).expect("each of these types has a null");
@@ -130,7 +131,7 @@ fn leave_column(sources: &Sources, name: &str) -> Option<Expr> {
         "parent" => Some(col("parent_seq")),
         "kind" => Some(text("leave")),
         "ts_ns" => Some(col("ts_ns") + col("dur_ns")),
-        "tid" | "depth" | "function_id" | "unwound" => Some(col(name)),
+        "tid" | "depth" | "function_id" | "unwound" | "open_at_end" => Some(col(name)),
         "args" => sources.of_call("outs"),
         "function" | "file" | "line" | "module" | "ret" | "ret_f" | "ret_text" => {
             sources.of_call(name)

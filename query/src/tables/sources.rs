@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{Expr, ScalarUDF, TableSource, col, lit};
+use datafusion::logical_expr::{Expr, ScalarUDF, TableSource, col, lit, when};
 use store::Recording;
 use store::clock::Clock;
 use store::control::FunctionDef;
@@ -113,7 +113,17 @@ impl Sources {
 
     /// Returns the expression over a call's physical columns for a column that its function determines.
     pub fn of_call(&self, column: &str) -> Option<Expr> {
-        self.of_calls.column(column)
+        let value = self.of_calls.column(column)?;
+        // Go passes arguments in registers of its own, which are not recorded.
+        let is_of_go = column == "args" && self.report.only_entries;
+        match is_of_go {
+            true => {
+                let unknown = lit(ScalarValue::Utf8View(Some("?".into())));
+                let known = when(col("child_ns").lt(lit(0i64)), unknown).otherwise(value.unalias());
+                Some(known.ok()?.alias(column))
+            }
+            false => Some(value),
+        }
     }
 }
 

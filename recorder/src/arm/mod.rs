@@ -7,6 +7,7 @@ pub mod filter;
 mod golang;
 mod inner;
 mod judge;
+mod leavers;
 pub mod modules;
 pub mod own_calls;
 pub mod patch;

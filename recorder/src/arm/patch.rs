@@ -21,7 +21,7 @@ use super::{
     filter::Filter,
     golang,
     judge::Judge,
-    prototypes,
+    leavers, prototypes,
     stubs::{Patch, Probe, Region},
     sweeps::Sweep,
     system_calls::{self, Before, Site},
@@ -51,6 +51,7 @@ pub struct Prepared {
     pub(super) probes: Vec<(Candidate, Displacement, Vec<u8>)>,
     replacements: Vec<(Replacement, Displacement, Vec<u8>)>,
     system_calls: Vec<Site>,
+    leavers: Vec<leavers::Site>,
     addresses: Vec<(u64, u64)>,
     /// The branches of the module that forbid patches, once swept.
     sweep: Option<Sweep>,
@@ -125,7 +126,7 @@ impl Patch {
 impl Prepared {
     /// Returns how many bytes of code memory are needed near the module; 0 if nothing is to be armed.
     pub fn region_bytes(&self) -> u64 {
-        let functions = self.probes.len() + self.replacements.len();
+        let functions = self.probes.len() + self.replacements.len() + self.leavers.len();
         match functions + 2 * self.system_calls.len() {
             0 => 0,
             entries => Region::bytes_for(entries),
@@ -190,6 +191,7 @@ impl Armer {
             probes: Vec::new(),
             replacements: Vec::new(),
             system_calls: Vec::new(),
+            leavers: Vec::new(),
             addresses: Vec::new(),
             sweep: None,
             anchor: module.file.range.clone(),
@@ -264,10 +266,15 @@ impl Armer {
         }
     }
 
-    /// Adds the functions of system libraries that the runtime replaces, and the module's system calls if they are
-    /// recorded.
+    /// Adds the functions of system libraries that the runtime replaces, where frames are left without a return, and the
+    /// module's system calls if they are recorded.
     pub fn prepare_replacements(&self, module: &LoadedModule, prepared: &mut Prepared) {
         self.prepare_replaced(module, prepared);
+        if let Some(elf) = &module.elf
+            && self.way != Way::LoaderForGo
+        {
+            prepared.leavers = leavers::find(module, elf);
+        }
         self.prepare_system_calls(module, prepared);
     }
 
@@ -357,10 +364,12 @@ impl Armer {
             prepared.region_bytes(),
             [started.enter, started.enter_xmm, started.enter_texts],
         );
-        let [before, after] = AROUND_CALLS.map(|name| {
+        let thunk = |name: &str| {
             let mut all = started.replacements.iter();
             all.find(|r| r.name == name).map_or(0, |r| r.by)
-        });
+        };
+        let [before, after] = AROUND_CALLS.map(thunk);
+        let before_leaving = leavers::BEFORE.map(thunk);
         let sites = std::mem::take(&mut prepared.system_calls);
         let stubs = stubs_of_patches(&sites, before, &mut region);
         let leading = |displacement: Displacement| match stubs.get(&displacement.entry()) {
@@ -418,6 +427,11 @@ impl Armer {
             }
         }
         plan.patches.extend(replaced.into_values());
+        for site in prepared.leavers.drain(..) {
+            let thunk = before_leaving[site.by];
+            let added = region.add_after(&site.displacement, &site.code, thunk);
+            plan.patches.extend(added.ok());
+        }
         for site in sites {
             add_site(
                 site,

@@ -3,14 +3,15 @@
 
 use std::{collections::HashSet, path::Path};
 
-use debuginfo::Svma;
-use exact::{Became, Region, ThreadSpan, Traced};
+use debuginfo::{Register, Svma};
+use exact::{Became, Leaver, Region, ThreadSpan, Traced};
 use store::{
     control::{Control, Exception, ExceptionPhase, FunctionDef},
     log::LogWriter,
     wire::{
-        EnterFields, EnterForm, Leave, Section, push_enter, push_exec, push_fork, push_leave,
-        push_output, push_syscall, push_syscall_end, push_thread, push_thread_exit,
+        EnterFields, EnterForm, Leave, Section, WORD_LEN, push_enter, push_exec, push_fork,
+        push_frames_left, push_leave, push_output, push_syscall, push_syscall_end, push_thread,
+        push_thread_exit,
     },
 };
 
@@ -40,6 +41,8 @@ pub(super) struct Functions {
     vectors: Vec<u8>,
     /// Whether results may be in such registers.
     wide: Vec<bool>,
+    /// Where frames are left without a return.
+    leavers: Vec<Leaver>,
 }
 
 impl Functions {
@@ -58,6 +61,21 @@ impl Functions {
             let Some(file) = module.file.as_ref() else {
                 continue;
             };
+            let leavers = file.frame_leavers().iter();
+            all.leavers.extend(leavers.filter_map(|leaver| {
+                // As for programs that are not recorded with every instruction: crate::arm.
+                let (argument, words) = match leaver.stack {
+                    Register::RCX => (3, 1),
+                    Register::R8 => (4, 0),
+                    _ => return None,
+                };
+                let address = module.address(leaver.start.0);
+                Some(Leaver {
+                    address,
+                    argument,
+                    words,
+                })
+            }));
             if !filter.considers(&module.path, module.is_system) {
                 continue;
             }
@@ -178,7 +196,8 @@ impl<'w> Writing<'w> {
     pub fn calls(mut self, folder: &Path, end: u64, became: Option<&Became>) -> Result<Written> {
         let functions = self.functions;
         self.end = end;
-        let traced = exact::trace(folder, &functions.entries, &mut |traced| self.add(traced));
+        let (entries, leavers) = (&functions.entries, &functions.leavers);
+        let traced = exact::trace(folder, entries, leavers, &mut |traced| self.add(traced));
         let problem = traced.err().map(|error| error.to_string());
         if let Some(error) = self.failed.take() {
             return Err(error.into());
@@ -243,11 +262,11 @@ impl<'w> Writing<'w> {
                 stack,
                 ..
             } => {
-                let thread = self.thread(tid, position);
-                if let Some(open) = thread.map(|thread| &mut thread.open)
-                    && let Some(at) = open.iter().rposition(|own| *own == stack)
+                if let Some(thread) = self.thread(tid, position)
+                    && let Some(at) = thread.open.iter().rposition(|own| *own == stack)
                 {
-                    open.remove(at);
+                    thread.open.remove(at);
+                    push_frames_left(&mut thread.records, position, stack + WORD_LEN as u64);
                 }
             }
         }

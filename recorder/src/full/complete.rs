@@ -12,7 +12,10 @@ use super::{
     finish::{Logged, finish},
     image::SPARES,
 };
-use crate::{Observer, Result, arm::Filter};
+use crate::{
+    Captures, Observer, Result,
+    arm::{Also, Filter},
+};
 
 /// Returns whether the events of the recording in a folder are still to be written.
 #[must_use]
@@ -51,10 +54,16 @@ pub fn complete(dir: &Path, observer: &dyn Observer) -> Result<bool> {
         let patterns = patterns.filter_map(|filter| filter.strip_prefix(option));
         patterns.map(str::to_owned).collect::<Vec<String>>()
     };
+    let has = |name: &str| manifest.settings.captures.iter().any(|own| own == name);
+    let captures = Captures {
+        memory: has("memory"),
+        locks: has("locks"),
+        ..Captures::default()
+    };
     let what = Logged {
         argv: manifest.argv.clone(),
         cwd: manifest.cwd.clone(),
-        filter: Filter::new(&of("-f "), &of("-x "))?,
+        filter: Filter::new(&of("-f "), &of("-x "))?.and_also(Also::of(&captures)),
         keep_log: manifest.settings.keep_log,
     };
     finish((created.open, created.log), &what, None, observer)?;

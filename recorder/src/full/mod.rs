@@ -39,8 +39,8 @@ use store::{
 pub use self::complete::{complete, is_to_complete};
 use self::image::Image;
 use crate::{
-    Error, Exit, Observer, Outcome, Result, Surroundings,
-    arm::Filter,
+    Captures, Error, Exit, Observer, Outcome, Result, Surroundings,
+    arm::{Also, Filter},
     clock::monotonic_ns,
     process::spawn,
     session::{default_name, new_id, own_stdin, refuse_full, start_of, this_machine},
@@ -68,6 +68,9 @@ pub struct FullOptions {
     pub include: Vec<String>,
     /// Patterns of functions whose calls do not.
     pub exclude: Vec<String>,
+    /// Functions of libraries whose calls become events, too: [`Captures::memory`] and [`Captures::locks`]. Everything else that
+    /// can be captured is known at every instruction.
+    pub captures: Captures,
     /// What to call this run, by key.
     pub labels: BTreeMap<String, String>,
     /// What the program finds.
@@ -109,6 +112,7 @@ pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<Ful
     let program = program(options)?;
     refuse_full(&program)?;
     let filter = Filter::new(&options.include, &options.exclude)?;
+    let filter = filter.and_also(Also::of(&options.captures));
     let cwd = std::env::current_dir().map_err(Error::system("find the current folder"))?;
     let on_taken = match options.output {
         Some(_) => OnTaken::Refuse,
@@ -235,7 +239,7 @@ fn manifest(options: &FullOptions, cwd: &Path) -> Result<Manifest> {
         settings: Settings {
             keep_log: options.keep_log,
             filters: filters(options),
-            captures: vec![EVERY_INSTRUCTION.to_owned()],
+            captures: [vec![EVERY_INSTRUCTION.to_owned()], options.captures.names()].concat(),
             no_aslr: options.surroundings.no_aslr,
             ..Settings::default()
         },
@@ -270,6 +274,9 @@ fn launch(options: &FullOptions, cwd: &Path) -> Launch {
             .iter()
             .flat_map(|(key, value)| ["--label".to_owned(), format!("{key}={value}")]),
     );
+    let captures = &options.captures;
+    words.extend(captures.memory.then(|| "--memory".to_owned()));
+    words.extend(captures.locks.then(|| "--locks".to_owned()));
     words.extend(options.keep_log.then(|| "--keep-log".to_owned()));
     words.extend(options.surroundings.no_aslr.then(|| "--no-aslr".to_owned()));
     Launch {

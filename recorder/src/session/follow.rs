@@ -28,9 +28,13 @@ use crate::{
 /// While the program writes as fast as it can, fewer bytes than this per pass do not pay: each pass takes a cache line
 /// from the writing thread.
 const WORTH_A_LOOK: u64 = 128 << 10;
+
 /// The pause until the next pass in that case, spent spinning. If all cores are busy, a sleeping thread wakes up
 /// milliseconds late, when the ring is full.
 const FLOOD_PAUSE: Duration = Duration::from_micros(20);
+
+/// What users read when the log cannot be written any more, before the reason.
+pub(super) const ENDS_HERE: &str = "the recording ends here, and the program keeps running: ";
 /// How draining ended.
 pub(super) struct Ended {
     pub exit: Exit,
@@ -193,10 +197,7 @@ impl Session {
         let passed = noted.and_then(|noted| Ok((drain.pass(&mut self.writing.log, noted)?, noted)));
         passed.unwrap_or_else(|error| {
             drain.discard();
-            let message = format!(
-                "the recording ends here, and the program keeps running: {}",
-                error.one_line()
-            );
+            let message = format!("{ENDS_HERE}{}", error.one_line());
             observer.warning(&message);
             incomplete.get_or_insert(message);
             (0, false)

@@ -246,7 +246,7 @@ pub fn note_extent(extent: &Extent) -> Option<String> {
         RecordingState::Closed => None,
         RecordingState::Live => Some(format!("this recording is being written; {seen}")),
         RecordingState::Interrupted => Some(format!(
-            "this recording is incomplete: its recorder did not close it; {seen}"
+            "this recording is incomplete: its end is missing; {seen}"
         )),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use recorder::{FullOptions, FullOutcome, FullPart, OnFull, Surroundings};
+use recorder::{Captures, FullOptions, FullOutcome, FullPart, OnFull, Surroundings};
 use rustix::process::{self, Signal};
 use serde_json::{Value, json};
 use server::quantity::{count, duration, grouped};
@@ -51,6 +51,11 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
         output: args.output,
         include: args.functions.include,
         exclude: args.functions.exclude,
+        captures: Captures {
+            memory: args.besides.memory,
+            locks: args.besides.locks,
+            ..Captures::default()
+        },
         labels: args.kept.labels.into_iter().collect(),
         surroundings: Surroundings {
             no_aslr: args.no_aslr,
@@ -195,9 +200,6 @@ pub fn refuse(args: &Args) -> Result<(), Error> {
     let given = [
         ("--attach", args.attached.pid.is_some()),
         ("--children", args.family.children),
-        ("--syscalls", args.besides.syscalls),
-        ("--memory", args.besides.memory),
-        ("--locks", args.besides.locks),
         ("--regs", captured.regs),
         ("--stack", captured.stack.is_some()),
         ("--strings", captured.strings),

@@ -92,7 +92,7 @@ impl Page<'_> {
         let manifest = &facts.manifest;
         self.line(
             "recording",
-            &format!("{} ({})", facts.recording.display(), state(facts.state)),
+            &format!("{} ({})", facts.recording.display(), state(facts)),
         )?;
         self.line("program", &manifest.argv.join(" "))?;
         if !facts.labels.is_empty() {
@@ -100,7 +100,11 @@ impl Page<'_> {
         }
         self.line("folder", &manifest.cwd)?;
         self.line("started", &date(manifest.start_unix_ns))?;
-        self.line("lasted", &duration(facts.duration_ns))?;
+        let lasted = match manifest.settings.has_every_instruction() {
+            true => count(facts.duration_ns, "instruction"),
+            false => duration(facts.duration_ns),
+        };
+        self.line("lasted", &lasted)?;
         self.line("ended", &end(&facts.end, facts.state))?;
         let host = [manifest.host.kernel.as_str(), manifest.host.cpu.as_str()];
         let known: Vec<&str> = host.into_iter().filter(|name| !name.is_empty()).collect();
@@ -199,11 +203,14 @@ impl Page<'_> {
     }
 }
 
-fn state(state: RecordingState) -> &'static str {
-    match state {
-        RecordingState::Closed => "closed cleanly",
-        RecordingState::Live => "being written",
-        RecordingState::Interrupted => "incomplete: its recorder did not close it",
+fn state(facts: &Facts) -> String {
+    match (facts.state, &facts.why_incomplete) {
+        (RecordingState::Closed, _) => "closed cleanly".to_owned(),
+        (RecordingState::Live, _) => "being written".to_owned(),
+        (RecordingState::Interrupted, Some(why)) => format!("incomplete: {why}"),
+        (RecordingState::Interrupted, None) => {
+            "incomplete: its recorder did not close it".to_owned()
+        }
     }
 }
 
@@ -213,7 +220,7 @@ fn end(end: &End, state: RecordingState) -> String {
         (End::Signal(signal), _) => format!("by {signal}"),
         (End::Detached, _) => "not: the recorder detached and the program kept running".to_owned(),
         (End::NotSeen, RecordingState::Live) => "not yet".to_owned(),
-        (End::NotSeen, _) => "out of sight of the recorder".to_owned(),
+        (End::NotSeen, _) => "after the end of the recording".to_owned(),
     }
 }
 
@@ -257,16 +264,17 @@ fn settings(facts: &Facts) -> String {
 
 fn lost(facts: &Facts) -> String {
     let gaps = facts.rows_of("gaps");
+    let events = match (facts.lost, facts.unknown_gaps) {
+        (lost, 0) => count(lost, "event"),
+        (0, _) => "an unknown number of events".to_owned(),
+        (lost, _) => format!("at least {}", count(lost, "event")),
+    };
     let torn = match facts.torn_bytes {
         0 => String::new(),
         n => format!("; the log ends with {} of an unfinished frame", bytes(n)),
     };
     match gaps {
         0 => format!("nothing{torn}"),
-        gaps => format!(
-            "{} in {}{torn}",
-            count(facts.lost, "event"),
-            count(gaps, "gap")
-        ),
+        gaps => format!("{events} in {}{torn}", count(gaps, "gap")),
     }
 }

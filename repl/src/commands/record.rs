@@ -305,13 +305,16 @@ fn summary(outcome: &Outcome) -> String {
         .map(|n| format!(" ({n} B/call)"))
         .unwrap_or_default();
     let name = outcome.recording.to_string_lossy();
+    let lost = match &outcome.incomplete {
+        None => format!("{} lost", grouped(outcome.gaps_lost)),
+        Some(_) => "the rest not recorded".to_owned(),
+    };
     let mut line = format!(
-        "{}: {}, {}, {}, {} lost, {}, {}{per_call}",
+        "{}: {}, {}, {}, {lost}, {}, {}{per_call}",
         escaped(&name),
         counted(outcome, outcome.calls, "call"),
         counted(outcome, outcome.events, "event"),
         count(outcome.threads, "thread"),
-        grouped(outcome.gaps_lost),
         duration(outcome.duration_ns),
         bytes(outcome.bytes_on_disk),
     );

@@ -7,12 +7,13 @@ mod memory;
 mod text;
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use query::report::{FunctionTime, report};
 use query::{Report, Session};
 use serde_json::json;
+use store::Recording;
 
 use crate::error::Error;
 use crate::exit;
@@ -144,9 +145,14 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
             writeln!(out, "{:#}", answer(around_json(&found, &functions)))
         }
         None if args.json => writeln!(out, "{:#}", answer(json_of(&found, args))),
-        Some(functions) => text::around(&mut out, &found, &functions, args, terminal),
-        None if args.tree => text::tree(&mut out, &found, args, terminal),
-        None => text::functions(&mut out, &found, args, terminal),
+        Some(functions) => text::around(&mut out, &found, &functions, args, terminal)
+            .and_then(|()| unit(&mut out, &path)),
+        None if args.tree => {
+            text::tree(&mut out, &found, args, terminal).and_then(|()| unit(&mut out, &path))
+        }
+        None => {
+            text::functions(&mut out, &found, args, terminal).and_then(|()| unit(&mut out, &path))
+        }
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
     Ok(exit::DONE)
@@ -157,7 +163,8 @@ fn of_memory(path: &Path, args: &Args, terminal: &Terminal) -> Result<u8, Error>
     let mut out = output::stdout();
     let written = match args.json {
         true => writeln!(out, "{:#}", answer(json!(found))),
-        false => memory::memory(&mut out, &found, args.most(), terminal),
+        false => memory::memory(&mut out, &found, args.most(), terminal)
+            .and_then(|()| unit(&mut out, path)),
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
     Ok(exit::DONE)
@@ -168,7 +175,8 @@ fn of_locks(path: &Path, args: &Args, terminal: &Terminal) -> Result<u8, Error> 
     let mut out = output::stdout();
     let written = match args.json {
         true => writeln!(out, "{:#}", answer(json!(found))),
-        false => locks::locks(&mut out, &found, args.most(), terminal),
+        false => locks::locks(&mut out, &found, args.most(), terminal)
+            .and_then(|()| unit(&mut out, path)),
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
     Ok(exit::DONE)
@@ -180,6 +188,18 @@ fn of_locks(path: &Path, args: &Args, terminal: &Terminal) -> Result<u8, Error> 
 /// It cannot be read.
 pub fn read(path: &Path, terminal: &Terminal) -> Result<Report, Error> {
     with_progress(path, terminal, report)
+}
+
+/// What times are in a recording of every instruction.
+const INSTRUCTIONS: &str = "times count instructions: 1 us is 1,000 of them";
+
+/// Writes what the times are, unless they are times.
+fn unit(out: &mut dyn Write, path: &Path) -> io::Result<()> {
+    let recording = Recording::open(path);
+    match recording.is_ok_and(|own| own.manifest().settings.has_every_instruction()) {
+        true => writeln!(out, "{INSTRUCTIONS}"),
+        false => Ok(()),
+    }
 }
 
 fn with_progress<T>(

@@ -51,6 +51,12 @@ pub struct Args {
     /// left out, being known anyway
     #[arg(long, conflicts_with_all = ["log_writes", "logpoint", "pending"])]
     full: bool,
+    /// Record the calls that allocate and free memory too (report --memory, object)
+    #[arg(long)]
+    memory: bool,
+    /// Record the calls that lock, unlock or wait too (report --locks)
+    #[arg(long)]
+    locks: bool,
     /// Let logpoints and logged variables wait for libraries that are loaded later
     #[arg(long)]
     pending: bool,
@@ -200,6 +206,7 @@ fn words(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
     while let Some(option) = recorded.next() {
         match option.as_str() {
             "--pending" => pending = true,
+            "--memory" | "--locks" => {}
             // The processor has four watchpoints: the new ones replace the recorded ones.
             "--log-writes" if !probes.log_writes.is_empty() => _ = recorded.next(),
             option => words.push(option.into()),
@@ -216,6 +223,7 @@ fn words(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
         }
     }
     words.extend(pending.then(|| "--pending".into()));
+    words.extend(besides(args, launch));
     words.extend(at_the_end(args, launch, output));
     words
 }
@@ -234,8 +242,17 @@ fn full_words(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
             _ => {}
         }
     }
+    words.extend(besides(args, launch));
     words.extend(at_the_end(args, launch, output));
     words
+}
+
+/// Which functions of libraries are recorded too: those that were, and those that are wanted now.
+fn besides(args: &Args, launch: &Launch) -> impl Iterator<Item = OsString> {
+    let is_wanted = |option: &str, now: bool| now || launch.options.iter().any(|own| own == option);
+    let memory = is_wanted("--memory", args.memory).then(|| "--memory".into());
+    let locks = is_wanted("--locks", args.locks).then(|| "--locks".into());
+    memory.into_iter().chain(locks)
 }
 
 /// Where to write, and the program with its arguments.
@@ -394,13 +411,22 @@ mod tests {
 
     #[test]
     fn every_instruction_needs_no_other_options() {
-        let recorded = ["-f", "parse*", "--strings", "--watch", "x", "--no-aslr"];
+        let recorded = [
+            "-f",
+            "parse*",
+            "--strings",
+            "--memory",
+            "--watch",
+            "x",
+            "--no-aslr",
+        ];
         let words = made(&["app", "--full"], &recorded);
         let expected = [
             "--full",
             "-f",
             "parse*",
             "--no-aslr",
+            "--memory",
             "--output",
             "/new",
             "--",

@@ -32,7 +32,11 @@ pub fn all(live: bool, written: &[String]) -> String {
     let is_there = |verb: &&Description| {
         let needs_a_program = matches!(
             verb.needs,
-            Needs::Program | Needs::RunningProgram | Needs::StoppedProgram | Needs::Daemon
+            Needs::Control
+                | Needs::Program
+                | Needs::RunningProgram
+                | Needs::StoppedProgram
+                | Needs::Daemon
         );
         (live || !needs_a_program) && written.contains(&written_name(verb))
     };

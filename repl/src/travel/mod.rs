@@ -8,6 +8,7 @@ mod aliases;
 mod at_stops;
 mod comparing;
 mod familiar;
+mod hangup;
 mod help;
 pub mod line;
 mod present;
@@ -40,6 +41,7 @@ use crate::suggest;
 
 pub use aliases::Aliases;
 use comparing::{Comparing, Way};
+use hangup::Hangup;
 pub use present::Present;
 pub use script::ScriptInput;
 
@@ -135,6 +137,12 @@ impl Session {
             Some(present) => present.leave(self.keep),
             None => Ok(()),
         }
+    }
+
+    /// Returns the session whose program was started here, and ends when the user leaves.
+    fn ends_with_prompt(&self) -> Option<u32> {
+        let present = self.present.as_ref().filter(|_| !self.keep)?;
+        present.started_here()
     }
 
     fn terminal(&self) -> &Terminal {
@@ -505,7 +513,9 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
     let assistant = Assistant::new(words, session.terminal().stdout_colour);
     let builder = Config::builder().completion_type(CompletionType::List);
     let mut editor = Lines::open(builder, HISTORY, assistant)?;
+    let hangup = Hangup::watch()?;
     loop {
+        hangup.ends(session.ends_with_prompt());
         if let Some(present) = &session.present {
             present.show_output();
         }
@@ -519,7 +529,9 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
             false => text,
         };
         for line in line::pasted(&text) {
-            match session.run(line) {
+            let ran = session.run(line);
+            hangup.ends(session.ends_with_prompt());
+            match ran {
                 Ok((Flow::GoOn, _)) => {}
                 Ok((Flow::Quit, _)) => return Ok(exit::DONE),
                 Err(error) => {

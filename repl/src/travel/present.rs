@@ -237,6 +237,11 @@ impl Present {
         Ok(counter.events())
     }
 
+    /// Returns the session's number if its program was started here.
+    pub fn started_here(&self) -> Option<u32> {
+        self.session.get().filter(|_| self.is_ours)
+    }
+
     /// Shows the program's new output since the last call; the daemon keeps the output.
     pub fn show_output(&self) {
         if self.session.get().is_none() {

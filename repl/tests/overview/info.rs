@@ -199,7 +199,7 @@ fn info_tells_of_a_recording_without_calls() {
             folder     /
             started    2023-11-14T22:13:20Z
             lasted     0 ns
-            ended      out of sight of the recorder
+            ended      after the end of the recording
             made by    hindsight 0.0.0, format 2
             settings   all functions; block when full
 

@@ -536,10 +536,13 @@ pub fn evaluate_place(view: &View<'_>, text: &str) -> Result<MemoryPlace, Failur
             Code::EvalFailed,
             format!("Variable '{text}' is optimized out at this PC. Recompile with -O0."),
         )),
-        (None, _) => Err(Failure::new(
-            Code::EvalFailed,
-            format!("{text} does not lie in memory"),
-        )),
+        (None, _) => {
+            let message = format!("{text} does not lie in memory");
+            let hint = format!(
+                "a value in a register has no address; in the past, go back line by line: next-back, print {text}"
+            );
+            Err(Failure::new(Code::EvalFailed, message).hint(hint))
+        }
         (Some(_), None) => Err(Failure::new(
             Code::EvalFailed,
             format!("the size of {text} is not known"),

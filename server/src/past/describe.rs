@@ -178,6 +178,10 @@ impl Looked<'_> {
                     timeline.short_name(call)
                 )
             }
+            Event::Leave(call) if call.open_at_end => {
+                let name = timeline.short_name(call);
+                format!("{name} had not returned when its thread ended")
+            }
             Event::Leave(call) => format!("return from {}", timeline.short_name(call)),
             Event::Other(event) => match event.kind.as_str() {
                 kind @ ("stdout" | "stderr") => {

@@ -36,8 +36,11 @@ pub struct CallLine {
     pub depth: u32,
     /// Its duration in ns; -1 if it has not ended, or that is not recorded.
     pub dur_ns: i64,
-    /// It did not return.
+    /// An exception or longjmp left it.
     pub unwound: bool,
+    /// It was open when its thread, or the process, ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open_at_end: bool,
     /// Only its entry is recorded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_entered: bool,
@@ -338,6 +341,7 @@ impl Past {
             depth: call.depth,
             dur_ns: self.timeline.call(call)?.dur_ns,
             unwound: call.unwound,
+            open_at_end: call.open_at_end,
             only_entered: call.only_entered,
             around,
         })

@@ -11,9 +11,6 @@ use crate::session::hex;
 /// Most blocks before and after that are reported.
 const OTHERS: usize = 5;
 
-/// The option that records allocation functions in addition to those of the program.
-pub(super) const RECORD_ALLOCATIONS: &str = "hindsight record -f '*' -f 'module:libc.so*' PROGRAM";
-
 /// What is known about a heap block.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectReply {
@@ -135,9 +132,18 @@ impl Past {
         let is_missing = !found.has_makers || !found.has_freers;
         Ok(ObjectReply {
             unknown: unknown.map(str::to_owned),
-            hint: is_missing.then(|| format!("they are recorded with: {RECORD_ALLOCATIONS}")),
+            hint: is_missing
+                .then(|| format!("they are recorded with: {}", self.with_allocations())),
             ..reply
         })
+    }
+
+    /// Returns the command that records allocation functions in addition to those of the program.
+    pub(super) fn with_allocations(&self) -> &'static str {
+        match self.timeline.has_every_instruction() {
+            true => "hindsight record --full --memory PROGRAM",
+            false => "hindsight record --memory PROGRAM",
+        }
     }
 
     fn block_report(&self, block: &Block, address: u64) -> Result<BlockReport, Failure> {

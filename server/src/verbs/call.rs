@@ -127,6 +127,7 @@ impl<'a> Call<'a> {
                 (None, None) => Ok(()),
             },
             Needs::Session | Needs::Recording => self.session().map(drop),
+            Needs::Control => self.controlled().map(drop),
             Needs::Program => self.live().map(drop),
             Needs::RunningProgram => self.live()?.must_run(),
             Needs::StoppedProgram => self.live()?.stopped().map(drop),
@@ -184,6 +185,17 @@ impl<'a> Call<'a> {
     /// [`Code::NoSession`]. [`Code::NotAllowed`] for a recording, or if the user is in the past.
     pub fn live(&self) -> Result<Arc<LiveSession>, Failure> {
         match self.target()? {
+            Session::Live(session) => Ok(session),
+            Session::Recorded(past) => Err(past.needs_the_program(self.verb)),
+        }
+    }
+
+    /// Returns the program under control, also if the user is in its past.
+    ///
+    /// # Errors
+    /// [`Code::NoSession`]. [`Code::NotAllowed`] for a recording.
+    pub fn controlled(&self) -> Result<Arc<LiveSession>, Failure> {
+        match self.session()? {
             Session::Live(session) => Ok(session),
             Session::Recorded(past) => Err(past.needs_the_program(self.verb)),
         }

@@ -98,8 +98,12 @@ fn line(call: &CallLine) -> String {
         Err(_) if call.only_entered => "  (end not recorded)".to_owned(),
         Err(_) => "  (not ended)".to_owned(),
     };
-    let unwound = if call.unwound { "  (unwound)" } else { "" };
+    let without_return = match (call.unwound, call.open_at_end) {
+        (true, _) => "  (unwound)",
+        (_, true) => "  (not returned)",
+        _ => "",
+    };
     let function = call.short_name.as_ref().unwrap_or(&call.function);
     let start_seq = call.start_seq;
-    format!("{mark} {indent}{function}  {start_seq}{end}{time}{unwound}")
+    format!("{mark} {indent}{function}  {start_seq}{end}{time}{without_return}")
 }

@@ -54,13 +54,13 @@ impl Verb for Stop {
     const NAME: &'static str = "stop";
     const DOC: &'static str =
         "Kill the program and close its recording; ending the last session ends the daemon";
-    const NEEDS: Needs = Needs::Program;
+    const NEEDS: Needs = Needs::Control;
     const DOES: Does = Does::Change;
     type Args = Nothing;
     type Reply = EndReply;
 
     fn run(call: &Call<'_>, _: Nothing) -> Result<EndReply, Failure> {
-        let session = call.live()?;
+        let session = call.controlled()?;
         let outcome = session.live.kill().map_err(|error| of_recorder(&error))?;
         call.sessions.remove(session.id);
         call.sessions.end_if_none_are_left();

@@ -77,6 +77,8 @@ pub enum Needs {
     Daemon,
     /// A session, live or recorded.
     Session,
+    /// A program under control, even while its past is looked at; it may have ended.
+    Control,
     /// A program under control, in its current state; it may have ended.
     Program,
     /// A program under control that has not ended, in its current state.

@@ -3,6 +3,7 @@
 //! Where the pages of a file lie stays in memory, with the smallest and largest values of the columns that find rows; the rows do
 //! not. A file of calls is read a [`CallPage`] at a time; those of events and states are in `event_access`.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,14 +20,14 @@ use parquet::file::metadata::{
 };
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
-use super::call::CALL_COLUMNS;
+use super::call::{CALL_COLUMNS, CALL_COLUMNS_AT_LEAST};
 use super::page::Physical;
 use super::read::ReadCall;
 use super::sealed_file::{CheckedFile, SealedFile};
 use crate::error::{Error, Result};
 
 /// The columns of calls for place in time and on the thread's stack, without arguments and results.
-const SPINE_COLUMNS: [&str; 11] = [
+const SPINE_COLUMNS: [&str; 12] = [
     "end_seq",
     "start_seq",
     "function_id",
@@ -37,6 +38,7 @@ const SPINE_COLUMNS: [&str; 11] = [
     "tail",
     "sp",
     "ret_addr",
+    "open_at_end",
     // Only where it tells that only entries are recorded.
     "child_ns",
 ];
@@ -276,7 +278,7 @@ impl CallsFile {
     /// [`Error::Io`], [`Error::Columns`] when it is not a file of calls or has no page index.
     pub fn open(file: CheckedFile) -> Result<Self> {
         let columns = calls_schema();
-        let file = Indexed::of(file, &columns, columns.fields().len())?;
+        let file = Indexed::of(file, &columns, CALL_COLUMNS_AT_LEAST)?;
         Ok(Self {
             pages: file.pages("start_seq")?,
             ends: file.pages("end_seq")?,
@@ -332,6 +334,8 @@ impl CallsFile {
             depth: int("depth"),
             parent_seq: long("parent_seq"),
             unwound: column("unwound").as_boolean().clone(),
+            open_at_end: (batch.column_by_name("open_at_end"))
+                .map(|column| column.as_boolean().clone()),
             tail: column("tail").as_boolean().clone(),
             sp: long("sp"),
             ret_addr: long("ret_addr"),
@@ -366,6 +370,19 @@ impl CallsFile {
             .iter()
             .map(|bits| bits.map(|bits| bits as u64))
             .collect())
+    }
+
+    /// Returns whether a page has a call of one of these functions. Nothing else is read.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] or [`Error::Arrow`].
+    ///
+    /// # Panics
+    /// When there is no such page.
+    pub fn has_function(&self, page: usize, functions: &BTreeSet<u32>) -> Result<bool> {
+        let batch = self.read(page, Some(&["function_id"]))?;
+        let ids = batch.column(0).as_primitive::<Int32Type>().values();
+        Ok(ids.iter().any(|id| functions.contains(&(*id as u32))))
     }
 
     /// Passes to `each` how the calls of a page began, with what one register held then. Nothing else is read.
@@ -451,6 +468,8 @@ pub struct CallSpine {
     depth: Int32Array,
     parent_seq: Int64Array,
     unwound: BooleanArray,
+    /// `None` in older files.
+    open_at_end: Option<BooleanArray>,
     tail: BooleanArray,
     sp: Int64Array,
     ret_addr: Int64Array,
@@ -516,9 +535,14 @@ impl CallSpine {
             .then(|| self.parent_seq.value(row) as u64)
     }
 
-    /// Returns whether it ended without a return.
+    /// Returns whether an exception or longjmp left it.
     pub fn unwound(&self, row: usize) -> bool {
         self.unwound.value(row)
+    }
+
+    /// Returns whether it was open when its thread, or the process, ended.
+    pub fn open_at_end(&self, row: usize) -> bool {
+        (self.open_at_end.as_ref()).is_some_and(|column| column.value(row))
     }
 
     /// Returns whether a tail call replaced another call with it.
@@ -578,14 +602,15 @@ impl CallPage {
     /// # Panics
     /// When there is no such row.
     pub fn call(&self, row: usize) -> ReadCall {
+        // Older files lack the last column.
         let mut columns = self.columns.iter();
         let mut next = || {
-            let column = columns.next().expect("the file has all columns");
+            let column = columns.next()?;
             column.bits(row)
         };
         let some = |bits: Option<u64>| bits.unwrap_or_default();
         let int = |bits: Option<u64>| bits.map(|bits| bits as u32);
-        ReadCall {
+        let call = ReadCall {
             end_seq: next(),
             start_seq: some(next()),
             ts_ns: some(next()) as i64,
@@ -596,6 +621,7 @@ impl CallPage {
             depth: int(next()).unwrap_or_default(),
             parent_seq: next(),
             unwound: some(next()) != 0,
+            open_at_end: false,
             tail: some(next()) != 0,
             args: std::array::from_fn(|_| some(next())),
             sp: some(next()),
@@ -604,6 +630,10 @@ impl CallPage {
             rdx: next(),
             xmm: std::array::from_fn(|_| next()),
             ret_xmm: std::array::from_fn(|_| next()),
+        };
+        ReadCall {
+            open_at_end: some(next()) != 0,
+            ..call
         }
     }
 }

@@ -38,6 +38,7 @@ pub(super) const UNWOUND: u8 = 1;
 pub(super) const TAIL: u8 = 2;
 pub(super) const RETURNED: u8 = 4;
 pub(super) const RETURNED_XMM: u8 = 8;
+pub(super) const OPEN_AT_END: u8 = 16;
 
 pub(super) const NONE: i64 = -1;
 
@@ -84,11 +85,18 @@ pub enum CallEnd {
         /// Low 64 bits of xmm0 and xmm1, where captured.
         xmm: Option<[u64; LEAVE_XMM]>,
     },
-    /// It ended without a return: by an exception, longjmp, or the end of its thread.
+    /// It ended without a return: by an exception or longjmp.
     Unwound {
         /// Seq of the leave event that stands for it.
         seq: u64,
         /// The time at which that was noticed, in nanoseconds.
+        ts_ns: i64,
+    },
+    /// It was open when its thread, or the process, ended.
+    OpenAtEnd {
+        /// Seq of the leave event that stands for it.
+        seq: u64,
+        /// When the thread ended, in nanoseconds.
         ts_ns: i64,
     },
     /// It was still open when the recording ended.
@@ -167,8 +175,11 @@ impl CallColumn {
     }
 }
 
+/// How many of the columns files had at first.
+pub(super) const CALL_COLUMNS_AT_LEAST: usize = 31;
+
 /// The columns of the file, in order.
-pub const CALL_COLUMNS: [CallColumn; 31] = {
+pub const CALL_COLUMNS: [CallColumn; 32] = {
     use ColumnSource::{Always, IfFlag, UnlessNone, Xmm};
     [
         CallColumn::int64("end_seq", UnlessNone(buffered::END_SEQ)),
@@ -202,5 +213,6 @@ pub const CALL_COLUMNS: [CallColumn; 31] = {
         CallColumn::int64("x7", Xmm(7)),
         CallColumn::int64("xr0", IfFlag(buffered::RETURN_XMM, RETURNED_XMM)),
         CallColumn::int64("xr1", IfFlag(buffered::RETURN_XMM + 1, RETURNED_XMM)),
+        CallColumn::flag("open_at_end", OPEN_AT_END),
     ]
 };

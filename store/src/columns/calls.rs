@@ -10,8 +10,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types;
 
 use super::call::{
-    CALL_COLUMNS, CallColumn, CallEnd, CallStart, ColumnSource, NONE, RETURNED, RETURNED_XMM, TAIL,
-    UNWOUND, buffered,
+    CALL_COLUMNS, CallColumn, CallEnd, CallStart, ColumnSource, NONE, OPEN_AT_END, RETURNED,
+    RETURNED_XMM, TAIL, UNWOUND, buffered,
 };
 use super::chunk::{Chunk, Presence};
 use super::page::Tools;
@@ -185,6 +185,9 @@ impl Rows {
                 (seq as i64, ts_ns - start.ts_ns, flags, rax, rdx)
             }
             CallEnd::Unwound { seq, ts_ns } => (seq as i64, ts_ns - start.ts_ns, UNWOUND, 0, 0),
+            CallEnd::OpenAtEnd { seq, ts_ns } => {
+                (seq as i64, ts_ns - start.ts_ns, OPEN_AT_END, 0, 0)
+            }
             CallEnd::Unfinished | CallEnd::NotRecorded => (NONE, NONE, 0, 0, 0),
         };
         let child_ns = match end {

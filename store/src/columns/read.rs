@@ -31,6 +31,8 @@ pub struct ReadCall {
     pub parent_seq: Option<u64>,
     /// Whether it ended without a return.
     pub unwound: bool,
+    /// It was open when its thread, or the process, ended. Older files have no such column and count it as `unwound`.
+    pub open_at_end: bool,
     /// Whether it replaced another call.
     pub tail: bool,
     /// Integer argument registers.

@@ -33,6 +33,7 @@ pub fn read_calls(path: &Path) -> Result<Vec<ReadCall>> {
             depth: int32(batch, "depth", row).expect("never null"),
             parent_seq: bits("parent_seq"),
             unwound: flag("unwound"),
+            open_at_end: flag("open_at_end"),
             tail: flag("tail"),
             args: std::array::from_fn(|i| some(&format!("a{i}"))),
             sp: some("sp"),

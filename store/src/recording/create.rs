@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::{Recording, with_suffix};
@@ -128,6 +128,16 @@ impl OpenRecording {
         &self.recording
     }
 
+    /// Notes why the recording ends before the program, for [`Recording::why_incomplete`]. A full disk takes the note too: it has
+    /// its room since the recording began.
+    pub fn ended_early(&self, why: &str) {
+        let mut note = [b' '; MARKER_LEN];
+        let len = why.floor_char_boundary(MARKER_LEN);
+        note[..len].copy_from_slice(&why.as_bytes()[..len]);
+        // Without the note, the recording is incomplete all the same.
+        let _ = self.marker.write_all_at(&note, 0);
+    }
+
     /// Ends the recording cleanly: removes its marker. `_log` proves that its log is whole.
     ///
     /// # Errors
@@ -248,11 +258,16 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
     }
 }
 
+/// Room for the note in the marker, in bytes.
+const MARKER_LEN: usize = 512;
+
 fn create_marker(dir: &Path) -> Result<File> {
     let path = dir.join(INCOMPLETE_FILE);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(FILE_MODE);
     let file = options.open(&path).map_err(Error::io("create", &path))?;
     file.lock().map_err(Error::io("lock", &path))?;
+    let room = file.write_all_at(&[b' '; MARKER_LEN], 0);
+    room.map_err(Error::io("write", &path))?;
     Ok(file)
 }

@@ -110,7 +110,8 @@ pub(super) fn record<S: Sink>(
         | Record::Capture(_)
         | Record::ThreadExit { .. }
         | Record::Syscall(_)
-        | Record::SyscallEnd(_) => Ok(()),
+        | Record::SyscallEnd(_)
+        | Record::FramesLeft { .. } => Ok(()),
     }
 }
 

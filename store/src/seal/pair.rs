@@ -1,8 +1,9 @@
 //! Pairs the enters and leaves of one thread to calls, and numbers every event.
 //!
 //! Stacks grow down. An enter at a slot shows that calls at lower slots have ended, and so has one at the same slot
-//! unless a tail call replaced it. A leave shows that calls at lower slots have ended. Calls that ended without a leave
-//! of their own get one marked `unwound`, right before the event that shows it.
+//! unless a tail call replaced it. A leave shows that calls at lower slots have ended, and so does a record of frames
+//! that were left. Calls that ended without a leave of their own get one marked `unwound`, right before the event that
+//! shows it.
 
 use super::stacks::{Open, Stacks};
 use crate::clock::Clock;
@@ -157,7 +158,29 @@ pub(super) fn leave<S: Sink>(
     orphan(tid, ts_ns, leave, out)
 }
 
-/// Ends all open calls of a thread, innermost first.
+/// Ends the calls below `stack`, where the unwinder or `longjmp` resumes the program. Calls on other stacks may go on:
+/// coroutines switch by `longjmp`, too.
+#[cold]
+pub(super) fn frames_left<S: Sink>(
+    stacks: &mut Stacks,
+    tid: Option<u32>,
+    ts_ns: i64,
+    stack: u64,
+    out: &mut Numbered<S>,
+) -> Result<()> {
+    let Some(index) = stacks.at_leave(stack) else {
+        return Ok(());
+    };
+    while let Some(top) = stacks.get(index).open.last()
+        && top.start.slot < stack
+    {
+        end_unwound(stacks, index, tid, ts_ns, out)?;
+    }
+    stacks.drop_if_empty(index);
+    Ok(())
+}
+
+/// Ends all open calls of a thread that has ended, innermost first.
 pub(super) fn end_all<S: Sink>(
     stacks: &mut Stacks,
     tid: Option<u32>,
@@ -165,7 +188,9 @@ pub(super) fn end_all<S: Sink>(
     out: &mut Numbered<S>,
 ) -> Result<()> {
     while let Some(index) = stacks.next_to_end() {
-        end_unwound(stacks, index, tid, ts_ns, out)?;
+        let seq = out.take_seq(ts_ns);
+        let end = CallEnd::OpenAtEnd { seq, ts_ns };
+        end_top(stacks, index, tid, ts_ns, &end, out)?;
         stacks.drop_if_empty(index);
     }
     Ok(())

@@ -176,6 +176,9 @@ impl Thread {
                 let tid = self.tid;
                 return self.syscalls.begin(&syscall, within, tid, ts_ns, out);
             }
+            Record::FramesLeft { stack } => {
+                return pair::frames_left(&mut self.stacks, self.tid, ts_ns, stack, out);
+            }
             Record::SyscallEnd(end) => return self.syscalls.end(&end, self.tid, ts_ns, out),
             _ => {}
         }

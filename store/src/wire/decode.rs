@@ -5,13 +5,13 @@ use super::record::{
     are_sections, probe, slot_from_word1, value, word, word_at,
 };
 use super::{
-    BYTES_WORDS, CONDITION_ERROR_WORDS, ENTER_MAX_XMM, FORK_WORDS, GAP_WORDS, INT_ARGS, KIND_BITS,
-    KIND_CAPTURE, KIND_CONDITION_ERROR, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_ONLY,
-    KIND_ENTER_TAIL, KIND_EXEC, KIND_FORK, KIND_GAP, KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT,
-    KIND_SYSCALL, KIND_THREAD, KIND_THREAD_EXIT, KIND_THREAD_NAME, LEAVE_WORDS, LEAVE_XMM,
-    LEN_SHIFT, LOG_COUNT_SHIFT, LOG_MAX_VALUES, LOG_WORDS, SYSCALL_BEGINS, SYSCALL_END_WORDS,
-    SYSCALL_ENDS, SYSCALL_WORDS, THREAD_EXIT_WORDS, THREAD_NAME_LEN, THREAD_NAME_WORDS,
-    THREAD_WORDS, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
+    BYTES_WORDS, CONDITION_ERROR_WORDS, ENTER_MAX_XMM, FORK_WORDS, FRAMES_LEFT, FRAMES_LEFT_WORDS,
+    GAP_WORDS, INT_ARGS, KIND_BITS, KIND_CAPTURE, KIND_CONDITION_ERROR, KIND_ENTER,
+    KIND_ENTER_NOLEAVE, KIND_ENTER_ONLY, KIND_ENTER_TAIL, KIND_EXEC, KIND_FORK, KIND_GAP,
+    KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT, KIND_SYSCALL, KIND_THREAD, KIND_THREAD_EXIT,
+    KIND_THREAD_NAME, LEAVE_WORDS, LEAVE_XMM, LEN_SHIFT, LOG_COUNT_SHIFT, LOG_MAX_VALUES,
+    LOG_WORDS, SYSCALL_BEGINS, SYSCALL_END_WORDS, SYSCALL_ENDS, SYSCALL_WORDS, THREAD_EXIT_WORDS,
+    THREAD_NAME_LEN, THREAD_NAME_WORDS, THREAD_WORDS, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
 };
 
 const LEAVE_LEN: usize = LEAVE_WORDS * WORD_LEN;
@@ -207,11 +207,16 @@ fn leave(bytes: &[u8], kind: u8, xmm_count: u8) -> Result<(Record<'_>, &[u8]), W
     Ok((Record::Leave(leave), rest))
 }
 
-/// Decodes one end of a system call.
+/// Decodes one end of a system call, or what else has its kind.
 #[inline(never)]
 fn syscall(bytes: &[u8], which: u8) -> Result<(Record<'_>, &[u8]), WireFault> {
     const HEAD: usize = (SYSCALL_WORDS - BYTES_WORDS) * WORD_LEN;
     const END_HEAD: usize = (SYSCALL_END_WORDS - BYTES_WORDS) * WORD_LEN;
+    if which == FRAMES_LEFT {
+        let (fixed, rest) = split::<{ FRAMES_LEFT_WORDS * WORD_LEN }>(bytes, KIND_SYSCALL)?;
+        let stack = word(fixed, 2);
+        return Ok((Record::FramesLeft { stack }, rest));
+    }
     if !matches!(which, SYSCALL_BEGINS | SYSCALL_ENDS) {
         return Err(WireFault::UnknownKind(KIND_SYSCALL));
     }

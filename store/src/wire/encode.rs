@@ -1,8 +1,8 @@
 //! Encodes records as the target does, for synthetic logs and for the tests of the decoder.
 
 use super::{
-    CAPTURE_REGISTER_WORDS, CAPTURE_REGISTERS, ENTER_MAX_XMM, EnterForm, FUNCTION_BITS,
-    FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS, GapReason, INT_ARGS, KIND_CAPTURE,
+    CAPTURE_REGISTER_WORDS, CAPTURE_REGISTERS, ENTER_MAX_XMM, EnterForm, FRAMES_LEFT,
+    FUNCTION_BITS, FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS, GapReason, INT_ARGS, KIND_CAPTURE,
     KIND_CONDITION_ERROR, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_ONLY, KIND_ENTER_TAIL,
     KIND_EXEC, KIND_FORK, KIND_GAP, KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT, KIND_SYSCALL,
     KIND_THREAD, KIND_THREAD_EXIT, KIND_THREAD_NAME, LEAVE_XMM, LEN_SHIFT, LOG_COUNT_SHIFT,
@@ -210,6 +210,13 @@ pub fn push_syscall_end(
     memory: &[Section<'_>],
 ) {
     push_syscall_words(block, ticks, SYSCALL_ENDS, &[result, stack], memory);
+}
+
+/// Appends the record of frames that the unwinder or `longjmp` left for the one at `stack`.
+pub fn push_frames_left(block: &mut Vec<u8>, ticks: u64, stack: u64) {
+    push(block, ticks);
+    push(block, tag(KIND_SYSCALL, FRAMES_LEFT.into()));
+    push(block, stack);
 }
 
 fn push_syscall_words(

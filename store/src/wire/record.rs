@@ -368,6 +368,11 @@ pub enum Record<'a> {
     Syscall(Syscall<'a>),
     /// A system call returns.
     SyscallEnd(SyscallEnd<'a>),
+    /// The unwinder or `longjmp` resumes the program at another frame: the calls below it have ended.
+    FramesLeft {
+        /// The stack pointer there.
+        stack: u64,
+    },
 }
 
 impl Record<'_> {

@@ -153,9 +153,10 @@ fn begin_line(call: &ReadCall) -> String {
 }
 
 fn end_line(call: &ReadCall) -> String {
-    let how = match (call.unwound, call.rax) {
-        (false, Some(rax)) => format!("returns {rax}"),
-        (true, None) => "unwound".into(),
+    let how = match (call.unwound, call.open_at_end, call.rax) {
+        (false, false, Some(rax)) => format!("returns {rax}"),
+        (true, false, None) => "unwound".into(),
+        (false, true, None) => "open at the end".into(),
         other => panic!("{other:?}"),
     };
     let (seq, dur, child) = (call.start_seq, call.dur_ns, call.child_ns);

@@ -187,7 +187,8 @@ fn line_of(call: &CallLine) -> Markup {
         @match (&call.result, call.end_seq) {
             (_, None) if call.only_entered => { span.note { ", its end not recorded" } }
             (_, None) => { span.note { " had not ended" } }
-            _ if call.unwound => { span.note { " was left without a return" } }
+            _ if call.open_at_end => { span.note { " had not returned" } }
+            _ if call.unwound => { span.note { " was left by an exception or longjmp" } }
             (Some(result), _) => { " = " b { (result) } }
             (None, _) => {}
         }

@@ -150,6 +150,9 @@ fn notes(out: &mut dyn Write, found: &Report, raw: bool) -> io::Result<()> {
     if raw {
         return writeln!(out, "times are as measured, with what recording cost");
     }
+    if cost.inside_ns == 0.0 && cost.outside_ns == 0.0 && cost.held_ns == 0 {
+        return Ok(());
+    }
     write!(
         out,
         "taken out: {:.0} ns within each call and {:.0} ns in its caller, what recording it cost",

@@ -4,7 +4,6 @@
 use replay::CallHead;
 use store::control::ValueKind;
 
-use super::super::object::RECORD_ALLOCATIONS;
 use super::super::words::Word;
 use super::super::{Past, Position, of_replay};
 use super::value::number;
@@ -210,7 +209,7 @@ impl Past {
                 _ if word.is_raw => {}
                 _ => {
                     let option = match word.is_address {
-                        true => Some(RECORD_ALLOCATIONS.to_owned()),
+                        true => Some(self.with_allocations().to_owned()),
                         false => callers.first().and_then(|caller| self.each_line_of(caller)),
                     };
                     let why = format!(

@@ -178,7 +178,10 @@ impl Past {
         Ok(match (call.end, result) {
             (None, _) if call.only_entered => format!("{text}: its end is not recorded"),
             (None, _) => format!("{text} had not ended"),
-            (Some(_), _) if call.unwound => format!("{text} was left without a return"),
+            (Some(_), _) if call.open_at_end => format!("{text} had not returned"),
+            (Some(_), _) if call.unwound => {
+                format!("{text} was left by an exception or longjmp")
+            }
             (Some(_), Some(Word { text: result, .. })) => format!("{text} returned {result}"),
             (Some(_), None) => format!("{text} returned"),
         })

@@ -1,0 +1,69 @@
+//! The end of a prompt whose terminal goes away (SIGHUP), or that is terminated (SIGTERM): as `quit`, it ends the program
+//! that was started here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use server::client::{Client, Wait};
+use server::paths::Paths;
+use server::verbs::{self, Nothing};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::error::Error;
+use crate::exit;
+
+/// No session ends with the prompt.
+const NONE: u32 = 0;
+
+/// Waits for these signals as long as the process lives.
+pub struct Hangup {
+    session: Arc<AtomicU32>,
+}
+
+impl Hangup {
+    /// Begins to wait.
+    ///
+    /// # Errors
+    /// The signals cannot be caught.
+    pub fn watch() -> Result<Hangup, Error> {
+        let failed = |source| Error::io("catch signals", source);
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().build().map_err(failed)?;
+        let guard = runtime.enter();
+        let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        drop(guard);
+        let session = Arc::new(AtomicU32::new(NONE));
+        let of_prompt = Arc::clone(&session);
+        std::thread::spawn(move || {
+            let came = runtime.block_on(async {
+                tokio::select! {
+                    _ = hangup.recv() => libc::SIGHUP,
+                    _ = terminate.recv() => libc::SIGTERM,
+                }
+            });
+            end(of_prompt.load(Ordering::Acquire));
+            std::process::exit(exit::from_signal(came).into());
+        });
+        Ok(Hangup { session })
+    }
+
+    /// Sets the session that ends with the prompt.
+    pub fn ends(&self, session: Option<u32>) {
+        self.session
+            .store(session.unwrap_or(NONE), Ordering::Release);
+    }
+}
+
+/// Ends a session. There is nobody left to tell of a failure.
+fn end(session: u32) {
+    if session == NONE {
+        return;
+    }
+    let wait = Wait {
+        patience: None,
+        notify: &mut |_| {},
+    };
+    let _ = Client::connect(&Paths::of_environment())
+        .and_then(|mut client| client.call::<verbs::Stop>(&Nothing {}, Some(session), wait));
+}
