@@ -570,8 +570,6 @@ fn what_changes_or_runs_the_program_is_refused_in_the_past() {
         "pause",
         "await",
         "restart",
-        "stop",
-        "detach",
         &format!("start {}", program()),
     ] {
         let ended = repl(&live, &[], &["goto first", line]);
