@@ -88,6 +88,7 @@ pub use model::{
     RetReg, Segment, SegmentFlags, Svma, Symbol, SymbolKind, UsedXmm, ValueKind,
 };
 pub use module::{Module, OpenOptions};
+pub use own_code::is_library_source;
 pub use scope::{
     Described, Variable, global_names, has_variable, returned, type_names, variables_at,
 };

@@ -29,11 +29,32 @@ impl AddressSpace {
     }
 }
 
+impl AddressSpace {
+    /// Returns the line of the code at an address: the program's own line if code of a library is inlined there.
+    #[must_use]
+    pub fn own_line_at(&self, address: u64) -> Option<SourceLine> {
+        let innermost = self.line_at(address)?;
+        if !innermost.is_of_a_library() {
+            return Some(innermost);
+        }
+        let inlined = self.calls_at(address).into_iter().rev();
+        let mut around = inlined.filter_map(|call| call.call);
+        let own = around.find(|line| !line.is_of_a_library());
+        Some(own.unwrap_or(innermost))
+    }
+}
+
 impl SourceLine {
     /// Returns whether it belongs to a library that comes with a compiler.
     #[must_use]
     pub fn is_of_a_library(&self) -> bool {
-        let mut folders = LIBRARY_SOURCES.iter();
-        folders.any(|folder| self.file.starts_with(folder)) || self.file.contains(RUST_SOURCES)
+        is_library_source(&self.file)
     }
+}
+
+/// Returns whether a source file belongs to a library that comes with a compiler.
+#[must_use]
+pub fn is_library_source(file: &str) -> bool {
+    let mut folders = LIBRARY_SOURCES.iter();
+    folders.any(|folder| file.starts_with(folder)) || file.contains(RUST_SOURCES)
 }

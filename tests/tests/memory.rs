@@ -301,3 +301,56 @@ fn what_threads_leave_in_their_caches_is_not_freed_twice() {
         "the caches were emptied by calls of free"
     );
 }
+
+const CONTAINERS: &str = r#"
+#include <mutex>
+#include <string>
+#include <vector>
+static std::mutex lock;
+__attribute__((noinline)) static void fill(std::vector<std::string> &all) {
+  all.push_back(std::string(100, 'x')); // filled
+}
+int main() {
+  auto *all = new std::vector<std::string>; // made
+  {
+    std::lock_guard<std::mutex> guard(lock); // locked
+    fill(*all);
+  }
+  return all->size() == 1 ? 0 : 1;
+}
+"#;
+
+/// Containers and locks of C++ are code of the library's headers, inlined or not: users look for their own lines.
+#[test]
+fn places_are_the_programs_own_lines() {
+    let line = |mark: &str| {
+        let is_it = |line: &str| line.ends_with(&format!("// {mark}"));
+        1 + CONTAINERS.lines().position(is_it).expect("a marked line")
+    };
+    for level in ["-O0", "-O2"] {
+        let scratch = Scratch::new(&format!("memory-own{level}"));
+        let program = compiled(&scratch, "app.cc", CONTAINERS, &[level, "-g"]);
+        let recording = recorded(&scratch, &program, &[], &["--locks"]);
+        let sql = "SELECT DISTINCT place FROM allocations WHERE state = 'live' AND frames LIKE '%main%' ORDER BY 1";
+        let places = recording.rows(sql);
+        let places: Vec<&str> = places
+            .iter()
+            .filter_map(|row| row["place"].as_str())
+            .collect();
+        for (function, mark) in [("fill", "filled"), ("main", "made")] {
+            let end = format!("(app.cc:{})", line(mark));
+            let is_there = |place: &&str| place.starts_with(function) && place.ends_with(&end);
+            assert!(
+                places.iter().any(|place| is_there(&place)),
+                "{level}: {places:?}"
+            );
+        }
+        assert!(
+            places.iter().all(|place| place.contains("app.cc:")),
+            "{level}: {places:?}"
+        );
+        let locked = recording.row("SELECT place FROM locks WHERE frames LIKE '%main%' LIMIT 1");
+        let end = format!("main (app.cc:{})", line("locked"));
+        assert_eq!(locked["place"], end, "{level}");
+    }
+}

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use debuginfo::{AddressSpace, short_name};
+use debuginfo::{AddressSpace, is_library_source, short_name};
 use replay::Timeline;
 use serde::Serialize;
 
@@ -45,6 +45,17 @@ impl Frame {
     #[must_use]
     pub fn short_text(&self) -> String {
         self.with_name(&short_name(&self.function))
+    }
+
+    /// Returns frames from the first one on whose source is the program's own; all if none is.
+    #[must_use]
+    pub fn from_own_code(frames: &[Frame]) -> &[Frame] {
+        let is_own = |frame: &Frame| {
+            let file = frame.file.as_deref();
+            file.is_some_and(|file| !is_library_source(file))
+        };
+        let first = frames.iter().position(is_own);
+        &frames[first.unwrap_or(0)..]
     }
 
     fn with_name(&self, name: &str) -> String {
@@ -139,7 +150,7 @@ impl<'t> Frames<'t> {
         // A call may be the last instruction of its function.
         let call = ret_addr.wrapping_sub(1);
         let named = space.function_at(call).map(|function| {
-            let line = space.line_at(call);
+            let line = space.own_line_at(call);
             Place {
                 frame: Frame {
                     function: function.name,

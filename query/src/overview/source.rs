@@ -228,15 +228,7 @@ fn is_of_system(timeline: &Timeline, seq: u64, address: u64) -> bool {
 /// line if it called through code of a library that is inlined there.
 pub(crate) fn line_of_call(timeline: &Timeline, seq: u64, return_address: u64) -> Option<Site> {
     let space = timeline.modules().space(seq);
-    let address = return_address.checked_sub(1)?;
-    let innermost = space.line_at(address)?;
-    let inlined = space.calls_at(address).into_iter().rev();
-    let mut around = inlined.filter_map(|call| call.call);
-    let own = match innermost.is_of_a_library() {
-        true => around.find(|line| !line.is_of_a_library()),
-        false => None,
-    };
-    let line = own.unwrap_or(innermost);
+    let line = space.own_line_at(return_address.checked_sub(1)?)?;
     Some(Site {
         file: line.file.to_string(),
         line: line.line,

@@ -180,7 +180,10 @@ impl Texts<'_> {
             };
             let text = known.entry(key).or_insert_with(|| match by {
                 By::Function => Some(self.source.known_name(key)),
-                By::Place => self.frames.of(key).first().map(Frame::text),
+                By::Place => {
+                    let frames = self.frames.of(key);
+                    Frame::from_own_code(&frames).first().map(Frame::text)
+                }
                 By::Frames => {
                     let frames: Vec<String> = self.frames.of(key).iter().map(Frame::text).collect();
                     (!frames.is_empty()).then(|| frames.join(" < "))

@@ -145,7 +145,10 @@ fn rows(
             "place" if wants(name) => texts(
                 wishes,
                 |wish| wish.by.1,
-                |wish| Ok(frames.of(wish.by.1).first().map(Frame::text)),
+                |wish| {
+                    let frames = frames.of(wish.by.1);
+                    Ok(Frame::from_own_code(&frames).first().map(Frame::text))
+                },
             )?,
             "frames" if wants(name) => texts(
                 wishes,

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use query::locks::{LockReport, LockTotal, NotRecorded, Span, Waiter, Who};
+use query::memory::Frame;
 use server::quantity::{count, duration, grouped};
 
 use super::text::{columns, layout};
@@ -148,12 +149,8 @@ fn thread(who: &Who) -> String {
 
 /// ` in work (app.c:17) < main (app.c:30)`
 fn place(who: &Who) -> String {
-    let frames: Vec<String> = who
-        .frames
-        .iter()
-        .take(FRAMES)
-        .map(|f| f.short_text())
-        .collect();
+    let own = Frame::from_own_code(&who.frames).iter();
+    let frames: Vec<String> = own.take(FRAMES).map(Frame::short_text).collect();
     match frames.is_empty() {
         true => String::new(),
         false => format!(" in {}", frames.join(" < ")),
@@ -195,7 +192,7 @@ fn waits(waiter: &Waiter) -> String {
     let lock = name(waiter.name.as_deref(), &waiter.lock);
     let owner = match waiter.who.owner {
         Some(owner) => {
-            let taken = waiter.owner_frames.first();
+            let taken = Frame::from_own_code(&waiter.owner_frames).first();
             let taken = taken.map(|frame| format!(", taken in {}", frame.short_text()));
             format!("; thread {owner} has it{}", taken.unwrap_or_default())
         }

@@ -82,17 +82,9 @@ fn held(held: Held) -> String {
 
 /// `malloc in make_order (app.c:17) < load (app.c:30)`
 fn place(site: &Site) -> String {
-    let frames: Vec<String> = site
-        .frames
-        .iter()
-        .take(FRAMES)
-        .map(|f| f.short_text())
-        .collect();
-    let more = if site.frames.len() > FRAMES {
-        " < ..."
-    } else {
-        ""
-    };
+    let own = Frame::from_own_code(&site.frames);
+    let frames: Vec<String> = own.iter().take(FRAMES).map(Frame::short_text).collect();
+    let more = if own.len() > FRAMES { " < ..." } else { "" };
     match frames.is_empty() {
         true => site.function.clone(),
         false => format!("{} in {}{more}", site.function, frames.join(" < ")),
@@ -105,7 +97,8 @@ const TWICE: usize = 5;
 /// `freed twice: 0x55d0 (32 bytes, allocated at seq 7): seq 10 in drop (app.c:2) < main, and again seq 13 in drop (app.c:2) < main`
 fn freed_twice(out: &mut dyn Write, found: &MemoryReport) -> io::Result<()> {
     let within = |seq: u64, frames: &[Frame]| {
-        let frames: Vec<String> = frames.iter().take(FRAMES).map(Frame::short_text).collect();
+        let own = Frame::from_own_code(frames).iter();
+        let frames: Vec<String> = own.take(FRAMES).map(Frame::short_text).collect();
         match frames.is_empty() {
             true => format!("seq {seq}"),
             false => format!("seq {seq} in {}", frames.join(" < ")),
