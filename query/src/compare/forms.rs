@@ -25,6 +25,8 @@ pub enum Word {
     Rdx,
     /// xmm0 or xmm1 at the end.
     RetSse(u8),
+    /// The stack pointer at the beginning.
+    Sp,
 }
 
 /// How a word is compared.
@@ -133,6 +135,11 @@ impl Atom {
             self.way,
             Way::Number { .. } | Way::Parts { .. } | Way::Descriptor
         )
+    }
+
+    /// Tells whether a word may be an address.
+    pub fn is_pointer(self) -> bool {
+        !self.is_number() && self.way != Way::Bool
     }
 
     /// Leaves out the bits of a structure that mean nothing. The word has those from bit `first` on.
@@ -259,12 +266,7 @@ impl Form {
         let mut words = Vec::new();
         for form in forms {
             let atoms = form.args.iter().map(|(_, atom)| atom).chain(&form.result);
-            for atom in atoms.filter(|atom| {
-                !matches!(
-                    atom.way,
-                    Way::Number { .. } | Way::Parts { .. } | Way::Bool | Way::Descriptor
-                )
-            }) {
+            for atom in atoms.filter(|atom| atom.is_pointer()) {
                 if !words.contains(&atom.word) {
                     words.push(atom.word);
                 }

@@ -30,7 +30,9 @@ mod realign;
 mod report;
 mod rows;
 mod rules;
+mod run_texts;
 mod side;
+mod slots;
 mod source;
 mod steps;
 mod stop;
@@ -125,6 +127,8 @@ pub fn compare_both(
     let mut own = Side::new(a.0, b.0, &common, true)?;
     let mut other = Side::new(b.0, a.0, &common, false)?;
     let is_same_build = is_same_build(a.0, b.0);
+    own.set_slots(is_same_build);
+    other.set_slots(is_same_build);
     let origins = origins_of((&mut own, &mut other), is_same_build)?;
     let (pass_a, pass_b) = both(|| own.pass(), || other.pass())?;
     let matched = threads::matched(
@@ -151,6 +155,7 @@ pub fn compare_both(
         numbers: Numbers {
             processes: &common.numbers,
             fixed: &common.fixed,
+            texts: &common.run_texts,
         },
         variables: &common.variables,
         inlining: &common.inlining,
@@ -160,7 +165,7 @@ pub fn compare_both(
     whole.threads(&matched, &mut comparison)?;
     whole.functions(&mut comparison, &pass_a.tallies, &pass_b.tallies)?;
     whole.judge(&mut comparison)?;
-    Ok((comparison, Twins::of(matched, origins)))
+    Ok((comparison, Twins::of(matched, origins, is_same_build)))
 }
 
 /// Does the same with both recordings at once.
@@ -243,6 +248,7 @@ impl Whole<'_> {
             numbers: self.numbers,
             accepted: &self.asked.accepted,
             known: 0,
+            dated: 0,
             found: BTreeSet::new(),
             used_rules: BTreeSet::new(),
         };
@@ -255,6 +261,14 @@ impl Whole<'_> {
                 &mut known,
             )?);
         }
+        let mut notes = unmatched::unmatched(&self.asked.rules, self.sessions, &known.used_rules);
+        if known.dated > 0 {
+            let lines = if known.dated == 1 { "line" } else { "lines" };
+            notes.push(format!(
+                "dates of the clock were not compared: {} {lines} of output differ in them alone",
+                known.dated
+            ));
+        }
         let events = output::others(readers, &self.asked.rules, &mut known)?;
         Ok(Comparison {
             a: recorded(self.sides.0, names.0, of_a),
@@ -262,7 +276,7 @@ impl Whole<'_> {
             is_same: false,
             is_same_build: self.is_same_build,
             environment: environment(self.sessions.0, self.sessions.1),
-            notes: unmatched::unmatched(&self.asked.rules, self.sessions, &known.used_rules),
+            notes,
             suspects: Vec::new(),
             threads: Vec::new(),
             lone: Lone {

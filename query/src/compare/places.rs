@@ -32,6 +32,10 @@ const TEXT_BYTES: u64 = 128;
 /// The heap begins at most so many bytes behind the program (the kernel's `arch_randomize_brk` and a generous size).
 const HEAP_BYTES: u64 = 3 << 30;
 
+/// Pointers to the stack lie at most so many bytes above the stack pointer: what systems give to a stack.
+const STACK_BYTES: u64 = 8 << 20;
+
+const STACK: u64 = 0x73_7461_636b;
 const MEMORY: u64 = 0x6d65_6d6f_7279;
 const OWN_PROCESS: u64 = 0x70_6964;
 const MOMENT: u64 = 0x74_696d_6573;
@@ -87,6 +91,12 @@ pub fn fixed_addresses(session: &Session) -> Option<Range<u64>> {
 /// Tells whether a number is where the kernel maps programs, heaps, libraries and stacks at random.
 pub fn is_randomised(number: u64) -> bool {
     RANDOMISED.contains(&number)
+}
+
+/// Tells whether an address lies above a stack pointer, and near it.
+#[inline]
+fn is_above(address: u64, sp: u64) -> bool {
+    sp != 0 && address > sp && address - sp < STACK_BYTES
 }
 
 impl Places {
@@ -276,9 +286,17 @@ impl Places {
                 hash::of_words(&[MEMORY, u64::from(found.span.number), found.offset])
             }
             Some(found) => hash::of_words(&[MEMORY, u64::from(found.span.number)]),
+            None if is_above(address, seen.sp) => hash::of_words(&[STACK, address - seen.sp]),
             None => MEMORY,
         };
         Formed { class, exact }
+    }
+
+    /// Tells whether an address may lie on the stack of a call with a stack pointer: in none of the modules and blocks.
+    pub fn is_near_stack(&self, address: u64, sp: u64, seen: Seen) -> bool {
+        is_above(address, sp)
+            && self.of_address(address) == MEMORY
+            && self.origins.block(address, seen).is_none()
     }
 
     fn of_address(&self, address: u64) -> u64 {

@@ -26,6 +26,7 @@ use super::places::{Places, fixed_addresses};
 use super::read::{CallFiles, Position};
 use super::report::UnreadFile;
 use super::rows::RowMaker;
+use super::run_texts::RunTexts;
 use super::stop::Stop;
 use super::targets::{Targets, has_texts};
 use super::variables::{self, Variables};
@@ -48,6 +49,8 @@ pub struct Common<'c> {
     pub numbers: Arc<FxHashSet<u64>>,
     /// Where programs with fixed addresses and their heaps are.
     pub fixed: Vec<Range<u64>>,
+    /// What texts have of both runs.
+    pub run_texts: Arc<RunTexts>,
     /// The variables that both builds of each module have.
     pub variables: Variables,
 }
@@ -83,6 +86,7 @@ impl<'c> Common<'c> {
             identities,
             asked,
             numbers: Arc::new(numbers),
+            run_texts: Arc::new(RunTexts::of(a, b)),
             fixed,
             variables: variables::shared(a, b)?,
         })
@@ -106,11 +110,13 @@ pub struct Side<'s> {
     /// The processes and threads of both.
     processes: Arc<FxHashSet<u64>>,
     fixed: Vec<Range<u64>>,
+    run_texts: Arc<RunTexts>,
     hashing: Hashing,
     forms: Vec<Form>,
     pointers: Vec<Word>,
     places: Places,
     targets: Targets<'s>,
+    has_slots: bool,
 }
 
 impl<'s> Side<'s> {
@@ -138,7 +144,7 @@ impl<'s> Side<'s> {
         let mut forms = Vec::with_capacity(numbers.len());
         let mut known = numbers.clone();
         let has_texts = has_texts(session) && has_texts(other);
-        let mut targets = Targets::new(source.timeline(), &common.numbers);
+        let mut targets = Targets::new(source.timeline(), &common.numbers, &common.run_texts);
         for (id, number) in numbers.iter_mut().enumerate() {
             let function = definitions.function(id);
             let is_left_out = |function: &FunctionDef| {
@@ -189,8 +195,11 @@ impl<'s> Side<'s> {
             .zip(&numbers)
             .filter(|(_, number)| number.is_some());
         let compared: Vec<&Form> = compared.map(|(form, _)| form).collect();
-        let words = Form::words(compared.iter().copied());
+        let mut words = Form::words(compared.iter().copied());
         let pointers = Form::pointers(compared.into_iter());
+        if !pointers.is_empty() {
+            words.push(Word::Sp);
+        }
         Ok(Self {
             hashing: match is_random {
                 true => hashing_of(session, &asked.stop)?,
@@ -207,6 +216,7 @@ impl<'s> Side<'s> {
             source,
             processes: Arc::clone(&common.numbers),
             fixed: common.fixed.clone(),
+            run_texts: Arc::clone(&common.run_texts),
             stop: asked.stop.clone(),
             numbers,
             known,
@@ -214,6 +224,7 @@ impl<'s> Side<'s> {
             forms,
             pointers,
             targets,
+            has_slots: false,
         })
     }
 
@@ -233,6 +244,7 @@ impl<'s> Side<'s> {
         Numbers {
             processes: &self.processes,
             fixed: &self.fixed,
+            texts: &self.run_texts,
         }
     }
 
@@ -243,6 +255,7 @@ impl<'s> Side<'s> {
             pointers: &self.pointers,
             places: &self.places,
             targets: &self.targets,
+            has_slots: self.has_slots,
             hashing: &self.hashing,
         }
     }
@@ -281,6 +294,16 @@ impl<'s> Side<'s> {
         self.places.set_origins(origins);
     }
 
+    /// Says whether pointers to the stack are compared: both recordings are of one build, whose frames are the same.
+    pub fn set_slots(&mut self, has_slots: bool) {
+        self.has_slots = has_slots;
+    }
+
+    /// Tells whether pointers to the stack are compared.
+    pub fn has_slots(&self) -> bool {
+        self.has_slots
+    }
+
     /// Reads the recording once.
     ///
     /// # Errors
@@ -297,7 +320,7 @@ impl<'s> Side<'s> {
 
     /// Reads the rows of a thread.
     pub fn rows(&self, tid: u32, from: Position) -> Rows<'_> {
-        Rows::new(&self.files, self.maker(), tid, from)
+        Rows::new(self, self.maker(), tid, from)
     }
 
     /// Returns the shared number of a function and what is compared of its calls.
@@ -331,7 +354,7 @@ impl<'s> Side<'s> {
         unread.collect()
     }
 
-    /// Hashes the arguments of a call as its row has them.
+    /// Hashes the arguments of a call as its row has them, but for where on the stack they point to.
     pub fn args_hash(&self, call: &ReadCall) -> Formed {
         match self.compared(call.function_id) {
             Some((_, form)) => {
@@ -414,6 +437,7 @@ pub fn entry_of(call: &ReadCall) -> Seen {
         tid: call.tid.unwrap_or(0),
         start: call.start_seq,
         at: call.start_seq,
+        sp: 0,
     }
 }
 
@@ -425,5 +449,6 @@ pub fn word_of(call: &ReadCall, word: Word) -> Option<u64> {
         Word::Rax => call.rax,
         Word::Rdx => call.rdx,
         Word::RetSse(at) => call.ret_xmm.get(usize::from(at)).copied().flatten(),
+        Word::Sp => Some(call.sp),
     }
 }

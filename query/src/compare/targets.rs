@@ -16,6 +16,7 @@ use super::forms::{Form, Formed, Word};
 use super::hash;
 use super::output::{Numbers, normal};
 use super::places::is_randomised;
+use super::run_texts::RunTexts;
 use super::side::type_of;
 use crate::session::Session;
 
@@ -51,6 +52,7 @@ pub struct Targets<'s> {
     /// By function id.
     targets: Vec<Vec<Target>>,
     processes: Arc<FxHashSet<u64>>,
+    run_texts: Arc<RunTexts>,
 }
 
 /// Tells whether a recording has the texts of arguments.
@@ -61,11 +63,16 @@ pub fn has_texts(session: &Session) -> bool {
 
 impl<'s> Targets<'s> {
     /// Compares no texts yet. Without a timeline it never does.
-    pub fn new(timeline: Option<&'s Timeline>, processes: &Arc<FxHashSet<u64>>) -> Self {
+    pub fn new(
+        timeline: Option<&'s Timeline>,
+        processes: &Arc<FxHashSet<u64>>,
+        run_texts: &Arc<RunTexts>,
+    ) -> Self {
         Self {
             timeline,
             targets: Vec::new(),
             processes: Arc::clone(processes),
+            run_texts: Arc::clone(run_texts),
         }
     }
 
@@ -169,6 +176,7 @@ impl<'s> Targets<'s> {
         let numbers = Numbers {
             processes: &self.processes,
             fixed: &[],
+            texts: &self.run_texts,
         };
         Some(normal(&String::from_utf8_lossy(bytes), numbers))
     }

@@ -223,6 +223,11 @@ impl Comparison {
             ));
         }
         known_values(page, &parting.held);
+        for (name, sight) in [('A', &parting.a), ('B', &parting.b)] {
+            for call in &sight.after {
+                page.side(name, &format!("  {name} then {}", call_text(call)));
+            }
+        }
         if let Some(call) = parting.a.around.first() {
             page.as_is(Role::Context, &format!("    inside {}", call_text(call)));
         }

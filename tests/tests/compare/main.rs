@@ -10,6 +10,7 @@ mod compilers;
 mod data;
 mod in_place;
 mod kinds;
+mod of_runs;
 mod page;
 mod pairs;
 mod prompt;

@@ -169,6 +169,10 @@ fn sight(name: &str, sight: &Sight) -> Markup {
                     } }
                 }
             }
+            @if !sight.after.is_empty() {
+                p.note { "then" }
+                @for call in &sight.after { div.call { (line_of(call)) } }
+            }
             @if !sight.around.is_empty() {
                 p.note { "inside" }
                 @for call in &sight.around { div.call { (line_of(call)) } }
