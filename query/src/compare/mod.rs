@@ -25,6 +25,7 @@ mod origins;
 mod output;
 mod parted;
 mod places;
+mod pointees;
 mod read;
 mod realign;
 mod report;
@@ -126,9 +127,7 @@ pub fn compare_both(
     let common = Common::new((a.0, b.0), &identities, asked)?;
     let mut own = Side::new(a.0, b.0, &common, true)?;
     let mut other = Side::new(b.0, a.0, &common, false)?;
-    let is_same_build = is_same_build(a.0, b.0);
-    own.set_slots(is_same_build);
-    other.set_slots(is_same_build);
+    let is_same_build = identity::is_same_build(a.0.definitions(), b.0.definitions());
     let origins = origins_of((&mut own, &mut other), is_same_build)?;
     let (pass_a, pass_b) = both(|| own.pass(), || other.pass())?;
     let matched = threads::matched(
@@ -165,7 +164,7 @@ pub fn compare_both(
     whole.threads(&matched, &mut comparison)?;
     whole.functions(&mut comparison, &pass_a.tallies, &pass_b.tallies)?;
     whole.judge(&mut comparison)?;
-    Ok((comparison, Twins::of(matched, origins, is_same_build)))
+    Ok((comparison, Twins::of(matched, origins)))
 }
 
 /// Does the same with both recordings at once.
@@ -198,21 +197,6 @@ fn origins_of(
     a.set_origins(Arc::clone(&found.0));
     b.set_origins(Arc::clone(&found.1));
     Ok(found)
-}
-
-/// Tells whether both recordings are of the same builds.
-fn is_same_build(a: &Session, b: &Session) -> bool {
-    let builds = |session: &Session| {
-        let modules = session
-            .definitions()
-            .modules()
-            .filter(|module| !module.system);
-        modules
-            .map(|module| module.build_id.clone())
-            .collect::<BTreeSet<_>>()
-    };
-    let (own, other) = (builds(a), builds(b));
-    own == other && !own.contains(&None)
 }
 
 /// Everything that the parts of a report are made of.

@@ -56,6 +56,17 @@ pub struct Parting {
 }
 
 impl Parting {
+    /// Returns what both sides know, what differs first. What only one side knows says nothing, unless that is all.
+    pub fn known(&self) -> Vec<&Held> {
+        let both = self.held.iter().filter(|held| held.is_on_both());
+        let mut told: Vec<&Held> = both.collect();
+        if told.is_empty() {
+            told.extend(&self.held);
+        }
+        told.sort_by_key(|held| !held.differs);
+        told
+    }
+
     /// Says what is the same where a call ended differently.
     pub(super) fn alike(&self) -> &'static str {
         match self.args_known {
@@ -291,13 +302,13 @@ pub fn values(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall), is_exact: bo
             found.push(Values { name, a, b });
         }
     }
-    found.extend(texts(a, b));
+    found.extend(targets(a, b));
     found
 }
 
-/// Returns the texts to which the arguments of two calls of a function point, where they differ.
-fn texts(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
-    let (own, other) = (a.0.texts(a.1), b.0.texts(b.1));
+/// Returns what the arguments of two calls of a function point to, where that differs.
+fn targets(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
+    let (own, other) = (a.0.targets(a.1), b.0.targets(b.1));
     let pairs = own.iter().zip(&other);
     let differing = pairs.filter(|(own, other)| own.1 != other.1);
     let function = a.0.source.function(a.1.function_id);
@@ -306,7 +317,7 @@ fn texts(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
         let text = |(side, call): (&Side<'_>, &ReadCall)| {
             let states = side.source.session().states();
             let text = CallTexts::new(states).parameter(call.start_seq, name);
-            text.unwrap_or_else(|| "another text".to_owned())
+            text.unwrap_or_else(|| "another value".to_owned())
         };
         Some(Values {
             name: name.clone(),

@@ -33,7 +33,7 @@ const TEXT_BYTES: u64 = 128;
 const HEAP_BYTES: u64 = 3 << 30;
 
 /// Pointers to the stack lie at most so many bytes above the stack pointer: what systems give to a stack.
-const STACK_BYTES: u64 = 8 << 20;
+pub const STACK_BYTES: u64 = 8 << 20;
 
 const STACK: u64 = 0x73_7461_636b;
 const MEMORY: u64 = 0x6d65_6d6f_7279;
@@ -70,6 +70,8 @@ pub struct Places {
     numbered: (u64, u64),
     /// The blocks and descriptors of this recording.
     origins: Arc<Origins>,
+    /// By thread: where the outermost recorded call begins. Above it no frame is known.
+    tops: FxHashMap<u32, u64>,
     known: RefCell<FxHashMap<u64, u64>>,
     /// Addresses between two modules, where the last one lay that is in none. Those of the heap follow each other.
     gap: Cell<(u64, u64)>,
@@ -148,6 +150,7 @@ impl Places {
             numbers,
             moments,
             origins: Arc::default(),
+            tops: FxHashMap::default(),
             known: RefCell::default(),
             gap: Cell::default(),
         }
@@ -190,6 +193,11 @@ impl Places {
     /// Takes the blocks and descriptors of the recording.
     pub fn set_origins(&mut self, origins: Arc<Origins>) {
         self.origins = origins;
+    }
+
+    /// Says where the outermost recorded call of each thread begins, so that addresses below are places on its stack.
+    pub fn set_tops(&mut self, tops: FxHashMap<u32, u64>) {
+        self.tops = tops;
     }
 
     /// Returns what a pointer points into.
@@ -286,10 +294,17 @@ impl Places {
                 hash::of_words(&[MEMORY, u64::from(found.span.number), found.offset])
             }
             Some(found) => hash::of_words(&[MEMORY, u64::from(found.span.number)]),
-            None if is_above(address, seen.sp) => hash::of_words(&[STACK, address - seen.sp]),
+            None if is_above(address, seen.sp) && self.is_below_top(address, seen) => {
+                hash::of_words(&[STACK, address - seen.sp])
+            }
             None => MEMORY,
         };
         Formed { class, exact }
+    }
+
+    fn is_below_top(&self, address: u64, seen: Seen) -> bool {
+        let top = self.tops.get(&seen.tid);
+        top.is_some_and(|top| address < *top)
     }
 
     /// Tells whether an address may lie on the stack of a call with a stack pointer: in none of the modules and blocks.

@@ -84,7 +84,7 @@ pub struct RowMaker<'r> {
     pub pointers: &'r [Word],
     /// What addresses point into.
     pub places: &'r Places,
-    /// The texts to which arguments point.
+    /// What arguments point to.
     pub targets: &'r Targets<'r>,
     /// Pointers to the stack are compared by their distance from the stack pointer.
     pub has_slots: bool,
@@ -154,7 +154,7 @@ impl RowMaker<'_> {
                 let sp = self.has_slots.then(|| word(Word::Sp)).flatten();
                 let seen = seen(start, sp.unwrap_or(0));
                 let args = form.args_hash(word, seen, self.places);
-                self.targets.with(args, id, word, start)
+                self.targets.with(args, id, word, start, self.places)
             },
             result,
             start,

@@ -1,7 +1,7 @@
 //! What texts have of the run that wrote them: dates of its clock, and names in its folder of temporary files.
 //!
-//! Only a date at which one of the two programs ran is one of these. It keeps its distance from UTC, where that is clear, so a
-//! program that takes another time zone differs.
+//! Only a date at which one of the two programs ran is one of these. It keeps its form, and its distance from UTC where that is
+//! clear, so a program that takes another time zone differs.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,6 +18,8 @@ const DAY_S: i64 = 86_400;
 const ZONE_S: i64 = 900;
 /// The zones, in these units from UTC.
 const ZONES: Range<i64> = -48..57;
+/// Bytes of a date and a time as ISO 8601 has them, without parts of seconds.
+const ISO_BYTES: usize = 19;
 const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
 /// ISO 8601 and the like, with the time or without; `asctime` and `date`; the dates of mails and of HTTP.
@@ -26,15 +28,15 @@ static DATES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let day = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
     let time = |n: u8| format!(r"(?P<h{n}>\d\d):(?P<m{n}>\d\d):(?P<s{n}>\d\d)");
     let iso = format!(
-        r"\b(?P<y1>\d{{4}})[-/](?P<o1>\d\d)[-/](?P<d1>\d\d)(?:[T ]{}(?:[.,]\d{{1,9}})?(?:Z| ?[+-]\d\d:?\d\d)?)?\b",
+        r"\b(?P<y1>\d{{4}})[-/](?P<o1>\d\d)[-/](?P<d1>\d\d)(?:[T ]{}(?P<f1>[.,]\d{{1,9}})?(?P<z1>Z| ?[+-]\d\d:?\d\d)?)?\b",
         time(1)
     );
     let asctime = format!(
-        r"\b{day} (?P<o2>{month}) (?P<d2>[ \d]\d) {} (?:[A-Z]{{2,5}} )?(?P<y2>\d{{4}})\b",
+        r"\b{day} (?P<o2>{month}) (?P<d2>[ \d]\d) {}(?P<z2> [A-Z]{{2,5}})? (?P<y2>\d{{4}})\b",
         time(2)
     );
     let mail = format!(
-        r"\b{day}, (?P<d3>\d\d?) (?P<o3>{month}) (?P<y3>\d{{4}}) {}(?: [A-Z]{{2,5}}| [+-]\d{{4}})?\b",
+        r"\b{day}, (?P<d3>\d\d?) (?P<o3>{month}) (?P<y3>\d{{4}}) {}(?P<z3> [A-Z]{{2,5}}| [+-]\d{{4}})?\b",
         time(3)
     );
     Regex::new(&format!("{iso}|{asctime}|{mail}")).ok()
@@ -47,6 +49,8 @@ pub struct RunTexts {
     spans: Vec<Range<i64>>,
     /// No time of one run is one of the other in another zone.
     tells_zones: bool,
+    /// No day began while they ran, in any zone.
+    tells_days: bool,
     /// Their folders of temporary files, each with a slash at its end.
     folders: Vec<String>,
 }
@@ -69,8 +73,12 @@ impl RunTexts {
                 || (b.start - a.start).abs() < ZONE_S / 2
         };
         let mut pairs = spans.iter().zip(spans.iter().skip(1));
+        let quarters = |at: &i64| at.div_euclid(ZONE_S);
+        let first = spans.iter().map(|span| span.start).min();
+        let last = spans.iter().map(|span| span.end).max();
         Self {
             tells_zones: is_short && pairs.all(|(a, b)| apart(a, b)),
+            tells_days: first.as_ref().map(quarters) == last.as_ref().map(quarters),
             spans,
             folders: Vec::new(),
         }
@@ -107,8 +115,10 @@ impl RunTexts {
             _ => MONTHS.find(part('o')?)? as i64 / 3 + 1,
         };
         let day = days(number('y')?, month, number('d')?)? * DAY_S;
+        let own = found.get(0)?.as_str();
         let Some(hour) = number('h') else {
-            return self.is_day(day).then(|| "DATE".to_owned());
+            let is_told = self.is_day(day) && !self.tells_days;
+            return is_told.then(|| format!("TODAY({})", without_digits(own)));
         };
         let time = day + hour * 3600 + number('m')? * 60 + number('s')?;
         let is_there = |zone: &i64| {
@@ -116,9 +126,21 @@ impl RunTexts {
             self.spans.iter().any(|span| span.contains(&at))
         };
         let zone = ZONES.into_iter().find(is_there)?;
+        let shape = match form {
+            1 => without_digits(own.get(..ISO_BYTES)?) + part('f').map_or("", |_| ".?"),
+            2 => "??? ??? ?? ??:??:?? ????".to_owned(),
+            _ => "???, ?? ??? ???? ??:??:??".to_owned(),
+        };
+        let named = part('z').unwrap_or_default();
+        let minutes = zone.abs() * ZONE_S / 60;
+        let sign = if zone < 0 { '-' } else { '+' };
         Some(match self.tells_zones {
-            true => format!("TIME{zone:+}"),
-            false => "TIME".to_owned(),
+            true => format!(
+                "NOW{sign}{:02}:{:02}({shape}{named})",
+                minutes / 60,
+                minutes % 60
+            ),
+            false => format!("NOW({shape}{named})"),
         })
     }
 
@@ -129,6 +151,10 @@ impl RunTexts {
         let mut spans = self.spans.iter();
         spans.any(|span| span.start < end && first < span.end)
     }
+}
+
+fn without_digits(text: &str) -> String {
+    text.replace(|c: char| c.is_ascii_digit(), "?")
 }
 
 /// When a program ran.
@@ -175,14 +201,33 @@ mod tests {
         // 2026-11-28 06:00:00 UTC, for a minute; and a day later.
         let start = 1_795_845_600;
         let runs = RunTexts::during(vec![start..start + 60, start + 87_000..start + 87_060]);
-        assert!(runs.tells_zones);
+        assert!(runs.tells_zones && !runs.tells_days);
         for (text, expected) in [
-            ("at 2026-11-28T06:00:10Z.", "at TIME+0."),
-            ("at 2026-11-28 07:00:10.123456+01:00", "at TIME+4"),
-            ("Sat Nov 28 06:00:59 2026", "TIME+0"),
-            ("Sat Nov 28 06:00:59 UTC 2026!", "TIME+0!"),
-            ("Date: Sat, 28 Nov 2026 01:00:30 -0500", "Date: TIME-20"),
-            ("log of 2026/11/29", "log of DATE"),
+            (
+                "at 2026-11-28T06:00:10Z.",
+                "at NOW+00:00(????-??-??T??:??:??Z).",
+            ),
+            (
+                "at 2026/11/28 07:00:10,123456",
+                "at NOW+01:00(????/??/?? ??:??:??.?)",
+            ),
+            (
+                "2026-11-28 07:00:10+02:00",
+                "NOW+01:00(????-??-?? ??:??:??+02:00)",
+            ),
+            (
+                "Sat Nov 28 06:00:59 2026",
+                "NOW+00:00(??? ??? ?? ??:??:?? ????)",
+            ),
+            (
+                "Sat Nov 28 06:00:59 UTC 2026!",
+                "NOW+00:00(??? ??? ?? ??:??:?? ???? UTC)!",
+            ),
+            (
+                "Date: Sat, 28 Nov 2026 01:00:30 -0500",
+                "Date: NOW-05:00(???, ?? ??? ???? ??:??:?? -0500)",
+            ),
+            ("log of 2026/11/29", "log of TODAY(????/??/??)"),
             ("2026-11-28 06:02:10", "2026-11-28 06:02:10"),
             ("2025-11-28 06:00:10", "2025-11-28 06:00:10"),
             ("due 2026-12-05", "due 2026-12-05"),
@@ -191,6 +236,19 @@ mod tests {
         ] {
             assert_eq!(runs.without_dates(text), expected);
         }
+    }
+
+    #[test]
+    fn days_are_told_unless_one_began_somewhere() {
+        // From 06:00:10 to 06:01:10, and from 05:59:50.
+        let start = 1_795_845_610;
+        let runs = RunTexts::during(vec![start..start + 5, start + 30..start + 60]);
+        assert_eq!(runs.without_dates("due 2026-11-28"), "due 2026-11-28");
+        let runs = RunTexts::during(vec![start - 20..start, start + 30..start + 60]);
+        assert_eq!(
+            runs.without_dates("due 2026-11-28"),
+            "due TODAY(????-??-??)"
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::Asked;
 use super::digest::{self, Pass};
 use super::forms::{Form, Formed, Left, Word};
 use super::hashing::{Hashing, has_random_keys, is_hashing};
-use super::identity::Identities;
+use super::identity::{Identities, has_same_frames};
 use super::inclusive::inclusive_ns;
 use super::inlining::{self, Inlining};
 use super::moments::Moments;
@@ -27,8 +27,9 @@ use super::read::{CallFiles, Position};
 use super::report::UnreadFile;
 use super::rows::RowMaker;
 use super::run_texts::RunTexts;
+use super::slots;
 use super::stop::Stop;
-use super::targets::{Targets, has_texts};
+use super::targets::{Captured, Targets};
 use super::variables::{self, Variables};
 use super::walk::Rows;
 use crate::definitions::Definitions;
@@ -51,6 +52,8 @@ pub struct Common<'c> {
     pub fixed: Vec<Range<u64>>,
     /// What texts have of both runs.
     pub run_texts: Arc<RunTexts>,
+    /// Pointers to the stack are compared: the frames of both are the same.
+    pub has_slots: bool,
     /// The variables that both builds of each module have.
     pub variables: Variables,
 }
@@ -87,6 +90,7 @@ impl<'c> Common<'c> {
             asked,
             numbers: Arc::new(numbers),
             run_texts: Arc::new(RunTexts::of(a, b)),
+            has_slots: has_same_frames(a.definitions(), b.definitions()),
             fixed,
             variables: variables::shared(a, b)?,
         })
@@ -143,8 +147,12 @@ impl<'s> Side<'s> {
         let other_space = last_space(&Source::new(other)?);
         let mut forms = Vec::with_capacity(numbers.len());
         let mut known = numbers.clone();
-        let has_texts = has_texts(session) && has_texts(other);
-        let mut targets = Targets::new(source.timeline(), &common.numbers, &common.run_texts);
+        let mut targets = Targets::new(
+            source.timeline(),
+            Captured::by_both(session, other),
+            &common.numbers,
+            &common.run_texts,
+        );
         for (id, number) in numbers.iter_mut().enumerate() {
             let function = definitions.function(id);
             let is_left_out = |function: &FunctionDef| {
@@ -182,13 +190,23 @@ impl<'s> Side<'s> {
                 form
             };
             let form = function.map(form).unwrap_or_default();
-            match function.zip(twin).filter(|_| has_texts) {
+            match function.zip(twin) {
                 Some((function, twin)) => {
                     targets.add(&form, (function, &space), (twin, &other_space));
                 }
                 None => targets.add_none(),
             }
             forms.push(form);
+        }
+        let mut places = Places::new(
+            (definitions, space),
+            (other.definitions(), &other_space),
+            &common.variables,
+            Arc::clone(&common.numbers),
+            Moments::of(session),
+        );
+        if common.has_slots {
+            places.set_tops(slots::tops(&source)?);
         }
         let compared = forms
             .iter()
@@ -197,7 +215,7 @@ impl<'s> Side<'s> {
         let compared: Vec<&Form> = compared.map(|(form, _)| form).collect();
         let mut words = Form::words(compared.iter().copied());
         let pointers = Form::pointers(compared.into_iter());
-        if !pointers.is_empty() {
+        if common.has_slots && !pointers.is_empty() {
             words.push(Word::Sp);
         }
         Ok(Self {
@@ -206,13 +224,7 @@ impl<'s> Side<'s> {
                 false => Hashing::default(),
             },
             files: CallFiles::open(session.reader(), words, &asked.stop)?,
-            places: Places::new(
-                (definitions, space),
-                (other.definitions(), &other_space),
-                &common.variables,
-                Arc::clone(&common.numbers),
-                Moments::of(session),
-            ),
+            places,
             source,
             processes: Arc::clone(&common.numbers),
             fixed: common.fixed.clone(),
@@ -224,7 +236,7 @@ impl<'s> Side<'s> {
             forms,
             pointers,
             targets,
-            has_slots: false,
+            has_slots: common.has_slots,
         })
     }
 
@@ -294,11 +306,6 @@ impl<'s> Side<'s> {
         self.places.set_origins(origins);
     }
 
-    /// Says whether pointers to the stack are compared: both recordings are of one build, whose frames are the same.
-    pub fn set_slots(&mut self, has_slots: bool) {
-        self.has_slots = has_slots;
-    }
-
     /// Tells whether pointers to the stack are compared.
     pub fn has_slots(&self) -> bool {
         self.has_slots
@@ -334,10 +341,11 @@ impl<'s> Side<'s> {
         &self.places
     }
 
-    /// Returns the numbers of the parameters of a call with texts that are compared, and the hashes of these.
-    pub fn texts(&self, call: &ReadCall) -> Vec<(usize, u64)> {
+    /// Returns the numbers of the parameters of a call with targets that are compared, and the hashes of these.
+    pub fn targets(&self, call: &ReadCall) -> Vec<(usize, u64)> {
         let word = |word| word_of(call, word);
-        self.targets.of_call(call.function_id, word, call.start_seq)
+        self.targets
+            .of_call(call.function_id, word, call.start_seq, &self.places)
     }
 
     /// Returns the files of recorded modules that cannot be read any more.
@@ -361,7 +369,8 @@ impl<'s> Side<'s> {
                 let word = |word| word_of(call, word);
                 let args = form.args_hash(word, entry_of(call), &self.places);
                 let id = call.function_id as usize;
-                self.targets.with(args, id, word, call.start_seq)
+                self.targets
+                    .with(args, id, word, call.start_seq, &self.places)
             }
             None => Formed::default(),
         }

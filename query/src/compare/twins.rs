@@ -24,7 +24,6 @@ use crate::session::Session;
 pub struct Twins {
     pairs: Vec<Pair>,
     origins: (Arc<Origins>, Arc<Origins>),
-    has_slots: bool,
 }
 
 /// A thread of both.
@@ -111,11 +110,7 @@ pub fn end_of(row: &Row) -> u64 {
 
 impl Twins {
     /// Keeps what a comparison matched.
-    pub(super) fn of(
-        matched: Matched,
-        origins: (Arc<Origins>, Arc<Origins>),
-        has_slots: bool,
-    ) -> Twins {
+    pub(super) fn of(matched: Matched, origins: (Arc<Origins>, Arc<Origins>)) -> Twins {
         let pair = |(a, b, _): (super::threads::Thread, super::threads::Thread, u32)| Pair {
             tids: (a.tid, b.tid),
             digests: (a.digest, b.digest),
@@ -123,7 +118,6 @@ impl Twins {
         Twins {
             pairs: matched.pairs.into_iter().map(pair).collect(),
             origins,
-            has_slots,
         }
     }
 
@@ -158,8 +152,6 @@ impl Twins {
         let mut other = Side::new(b, a, &common, false)?;
         own.set_origins(Arc::clone(&self.origins.0));
         other.set_origins(Arc::clone(&self.origins.1));
-        own.set_slots(self.has_slots);
-        other.set_slots(self.has_slots);
         let Some((call, is_end)) = compared_at(&own, at)? else {
             return Ok(None);
         };

@@ -137,8 +137,16 @@ pub fn walk(a: &mut Rows<'_>, b: &mut Rows<'_>, told: &mut dyn Told) -> Result<(
         if let (Some(own), Some(other)) = fronts
             && own.call_hash() == other.call_hash()
         {
-            is_exact &= own.is_same(other, false);
-            told.changed(own, other);
+            match own.is_same(other, false) {
+                true => {
+                    let (own, other) = (slots::settled(a.side, own), slots::settled(b.side, other));
+                    told.changed(&own, &other);
+                }
+                false => {
+                    is_exact = false;
+                    told.changed(own, other);
+                }
+            }
             a.passed += 1;
             b.passed += 1;
             continue;

@@ -6,6 +6,7 @@ mod alike;
 mod blame;
 mod bugs;
 mod builds;
+mod captured;
 mod compilers;
 mod data;
 mod in_place;

@@ -63,6 +63,64 @@ fn another_local_variable_differs_and_the_same_one_does_not() {
     }
 }
 
+const PASSED: &str = r#"#include <stdlib.h>
+#define APART __attribute__((noipa))
+static const int *volatile kept;
+APART void keep(const int *p) { kept = p; }
+APART void aligned(const int *p) {
+  _Alignas(256) int box[64] = {0};
+  keep(p);
+  keep(box);
+}
+int main(int argc, char **argv) {
+  int one = argc, two = argc;
+  volatile char room[atoi(getenv("ROOM"))];
+  room[0] = 1;
+  aligned(argv[1][0] == '2' ? &two : &one);
+  return 0;
+}
+"#;
+
+#[test]
+fn frames_that_move_are_no_difference_where_other_calls_are_between() {
+    let scratch = Scratch::new("compare-passed");
+    fs::write(scratch.join("app.c"), PASSED).expect("the test's folder is writable");
+    build(scratch.path(), "gcc -O1 -g -o app app.c");
+    let run = |name: &str, (which, room): (&str, &str), options: &[&str]| {
+        let app = Program::new(scratch.join("app"), scratch.path())
+            .args([which])
+            .env("ROOM", room);
+        record(&scratch, name, options, &app);
+    };
+    let some = ["-f", "main", "-f", "keep"];
+    run("all", ("1", "40"), &[]);
+    run("some", ("1", "40"), &some);
+    // The kernel moves the stack by multiples of 16 bytes: what an aligned frame skips is another in most runs.
+    for room in ["40", "40", "40", "4000"] {
+        run("again", ("1", room), &some);
+        for first in ["all", "some"] {
+            ends_with(&compare(&scratch, &[first, "again"]), 0);
+        }
+        fs::remove_dir_all(scratch.join("again.hindsight")).expect("a recording");
+    }
+
+    // The same difference has the same name in each run.
+    run("other", ("2", "40"), &[]);
+    ends_with(&compare(&scratch, &["all", "other"]), 1);
+    let accepted = ["--accept", "known.json"];
+    ends_with(
+        &compare(&scratch, &[&["all", "other"], &accepted[..]].concat()),
+        0,
+    );
+    for round in 0..3 {
+        let name = format!("other{round}");
+        run(&name, ("2", "40"), &[]);
+        ends_with(&compare(&scratch, &["all", &name]), 1);
+        let args = [&["all", name.as_str()], &accepted[..]].concat();
+        ends_with(&compare(&scratch, &args), 0);
+    }
+}
+
 const CLOCK: &str = r#"#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -27,7 +27,7 @@ use descriptors::Descriptors;
 const MOST: usize = 1 << 20;
 
 /// Where a word was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The thread.
     pub tid: u32,
