@@ -160,7 +160,7 @@ fn without_digits(text: &str) -> String {
 /// When a program ran.
 fn span(session: &Session) -> Option<Range<i64>> {
     let manifest = session.reader().recording().manifest();
-    let start = i64::try_from(manifest.start_unix_ns / 1_000_000_000).ok()?;
+    let start = manifest.start_unix_ns / 1_000_000_000;
     let lasted = i64::try_from(session.extent().duration_ns / 1_000_000_000).ok()?;
     (start > 0).then(|| start - SLACK_S..start.saturating_add(lasted).saturating_add(SLACK_S))
 }

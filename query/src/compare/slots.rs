@@ -67,7 +67,10 @@ pub fn are_same((a, own): (&Side<'_>, &Row), (b, other): (&Side<'_>, &Row)) -> b
 /// Returns a row whose exact form has the frames and places on the stack, which are the same in each run that does the same.
 pub fn settled(side: &Side<'_>, row: &Row) -> Row {
     let mut settled = *row;
-    let Some(call) = read(side, row.start).filter(|_| side.has_slots()) else {
+    if !side.has_slots() {
+        return settled;
+    }
+    let Some(call) = read(side, row.start) else {
         return settled;
     };
     settled.args.exact = side.args_hash(&call).exact;

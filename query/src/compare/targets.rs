@@ -26,6 +26,8 @@ use crate::session::Session;
 const NOTHING: u64 = 0x6e6f_7465_7874;
 /// Bytes of a pointer whose highest two are zero, as those of programs are.
 const ADDRESS_BYTES: usize = 6;
+/// The highest of these: of programs and heaps, of libraries and stacks.
+const HIGHEST: [u8; 4] = [0x55, 0x56, 0x7e, 0x7f];
 
 /// What an argument leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +46,7 @@ enum Shape {
     /// At the pointer in the second word.
     View,
     /// At a pointer in the words to which this one points.
-    Behind,
+    Behind { is_rust: bool },
 }
 
 /// An argument that leads to something that is compared.
@@ -222,18 +224,26 @@ impl<'s> Targets<'s> {
                 let text = found.split(|byte| *byte == 0).next()?;
                 let text = text.get(..most).unwrap_or(text);
                 let is_whole = text.len() < found.len();
-                if !(is_const || is_whole && is_surely_text(text)) {
+                let is_told = match is_const {
+                    true => is_text(text) && !has_address(text),
+                    false => is_whole && is_surely_text(text),
+                };
+                if !is_told {
                     return None;
                 }
                 text
             }
             Shape::Slice | Shape::View => at(address)?.bytes,
-            Shape::Behind => {
+            Shape::Behind { is_rust } => {
                 let words = at(address)?.bytes.as_chunks::<8>().0.iter();
                 let mut pointers = words.map(|word| u64::from_le_bytes(*word));
-                pointers
-                    .find_map(|pointer| at(pointer).filter(|found| found.addr != address))?
-                    .bytes
+                let found = pointers
+                    .find_map(|pointer| at(pointer).filter(|found| found.addr != address))?;
+                // In C++, members are called while a string is constructed.
+                if !(is_rust || is_surely_text(found.bytes)) {
+                    return None;
+                }
+                found.bytes
             }
         };
         Some(self.normal(&String::from_utf8_lossy(bytes)))
@@ -254,14 +264,34 @@ pub fn is_surely_text(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return false;
     };
+    let is_printable = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r');
+    text.chars().all(is_printable) && !ends_as_address(bytes)
+}
+
+/// Tells whether bytes up to a NUL may be the end of an address.
+fn ends_as_address(bytes: &[u8]) -> bool {
+    let is_short = bytes.len() < ADDRESS_BYTES;
+    has_address(bytes) || is_short && bytes.last().is_some_and(|last| HIGHEST.contains(last))
+}
+
+/// Tells whether bytes up to a NUL may be whole words, the last one of which is an address. Where they are does not count: a text
+/// may be elsewhere in another build.
+fn has_address(bytes: &[u8]) -> bool {
     let last = bytes.last_chunk::<ADDRESS_BYTES>();
     let is_address = last.is_some_and(|last| {
         let mut word = [0; 8];
         word[..ADDRESS_BYTES].copy_from_slice(last);
         is_randomised(u64::from_le_bytes(word))
     });
-    let is_printable = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r');
-    text.chars().all(is_printable) && !(is_address && bytes.len() % 8 == ADDRESS_BYTES)
+    is_address && bytes.len() % 8 == ADDRESS_BYTES
+}
+
+/// Tells whether bytes are text; the last character may have been cut.
+fn is_text(bytes: &[u8]) -> bool {
+    match std::str::from_utf8(bytes) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(),
+    }
 }
 
 fn pointers_of(function: &FunctionDef, space: &AddressSpace, captured: Captured) -> Vec<Pointer> {
@@ -333,8 +363,9 @@ fn shape_of(ty: &Type) -> Option<Shape> {
                 return Some(Shape::Terminated { is_const });
             }
             let name = value.own_name()?;
-            let is_string = is_class(&name, "basic_string") || name == "alloc::string::String";
-            is_string.then_some(Shape::Behind)
+            let is_rust = name == "alloc::string::String";
+            let is_string = is_rust || is_class(&name, "basic_string");
+            is_string.then_some(Shape::Behind { is_rust })
         }
         TypeKind::Struct | TypeKind::Class => match ty.own_name()?.as_str() {
             "&str" | "&mut str" => Some(Shape::Slice),
@@ -365,6 +396,22 @@ mod tests {
     use super::is_surely_text;
 
     #[test]
+    fn addresses_are_no_text() {
+        for (bytes, is_told) in [
+            (&b"name"[..], true),
+            (b"CPU", true),
+            ("gr\u{fc}".as_bytes(), true),
+            // A character that was cut.
+            (b"gr\xc3", true),
+            (b"\x40\x9a\x73\x8a\x55\x55", false),
+            (b"0@AAUU", false),
+        ] {
+            let is_text = super::is_text(bytes) && !super::has_address(bytes);
+            assert_eq!(is_text, is_told, "{bytes:?}");
+        }
+    }
+
+    #[test]
     fn what_is_left_in_a_buffer_is_no_text() {
         for (bytes, expected) in [
             (&b""[..], true),
@@ -377,6 +424,9 @@ mod tests {
             (b"0@AAUU", false),
             (b"12345678PAAAUU", false),
             (b"1234567AAUU", true),
+            // The end of one.
+            (b"U", false),
+            (b"u", true),
         ] {
             assert_eq!(is_surely_text(bytes), expected, "{bytes:?}");
         }
