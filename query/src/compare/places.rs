@@ -64,7 +64,7 @@ pub struct Places {
     space: Arc<AddressSpace>,
     /// The processes and threads of both recordings; their numbers differ in each run.
     numbers: Arc<FxHashSet<u64>>,
-    /// Times of this run.
+    /// Times of both runs.
     moments: Moments,
     /// The lowest and the highest of them.
     numbered: (u64, u64),

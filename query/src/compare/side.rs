@@ -203,7 +203,7 @@ impl<'s> Side<'s> {
             (other.definitions(), &other_space),
             &common.variables,
             Arc::clone(&common.numbers),
-            Moments::of(session),
+            Moments::of(session, other),
         );
         if common.has_slots {
             places.set_tops(slots::tops(&source)?);

@@ -359,7 +359,9 @@ fn shape_of(ty: &Type) -> Option<Shape> {
             let target = ty.target()?;
             let value = target.strip();
             if ty.kind() == TypeKind::Pointer && is_character(&value) {
-                let is_const = target.is_const();
+                // Bytes without a sign mostly are data.
+                let is_data = value.kind() == TypeKind::Char { signed: false };
+                let is_const = target.is_const() && !is_data;
                 return Some(Shape::Terminated { is_const });
             }
             let name = value.own_name()?;

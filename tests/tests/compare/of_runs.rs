@@ -2,6 +2,8 @@
 //! looks like these and is one.
 
 use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use e2e::{Program, Scratch};
 use serde_json::Value;
@@ -171,6 +173,31 @@ fn dates_of_the_run_and_temporary_names_are_no_difference_but_other_dates_are() 
         ends_with(&ended, 1);
         assert!(ended.text().contains("stdout differs"), "{}", ended.text());
     }
+}
+
+#[test]
+fn a_number_that_is_a_time_of_one_run_alone_is_the_same_in_the_other() {
+    let scratch = Scratch::new("compare-moment");
+    let source = r#"#include <stdlib.h>
+static volatile long sum;
+__attribute__((noinline)) void use(long n) { sum += n; }
+int main(int argc, char **argv) { use(atol(argv[1])); return 0; }
+"#;
+    fs::write(scratch.join("app.c"), source).expect("the test's folder is writable");
+    build(scratch.path(), "gcc -O0 -g -o app app.c");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.expect("a time").as_secs();
+    let run = |name: &str, number: u64| {
+        let app = Program::new(scratch.join("app"), scratch.path()).args([&number.to_string()]);
+        record(&scratch, name, &["-f", "main", "-f", "use"], &app);
+    };
+    run("then", now);
+    run("other", now - 86_400);
+    // Then it is no time of the second run.
+    sleep(Duration::from_secs(4));
+    run("later", now);
+    ends_with(&compare(&scratch, &["then", "later"]), 0);
+    ends_with(&compare(&scratch, &["then", "other"]), 1);
 }
 
 #[test]
