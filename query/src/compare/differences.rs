@@ -2,6 +2,7 @@
 //! the threads parted.
 
 use std::collections::BTreeSet;
+use std::slice;
 
 use rustc_hash::FxHashMap;
 
@@ -11,6 +12,8 @@ use super::walk::Told;
 
 /// Rows before and after a difference that are told with it.
 pub const AROUND: usize = 3;
+/// Rows after a difference that are looked at for calls that began after it. The others are open around it or were made inside.
+const FOLLOWING: usize = 16;
 /// Different fingerprints of one comparison that are remembered.
 pub const MOST_FINGERPRINTS: usize = 100_000;
 
@@ -74,6 +77,8 @@ pub struct Parted {
     pub b: Option<Row>,
     /// Up to there, blocks and descriptors have the same numbers.
     pub is_exact: bool,
+    /// The next rows of the first and of the second recording.
+    pub after: [Vec<Row>; 2],
 }
 
 /// The differences of one thread.
@@ -143,6 +148,17 @@ impl<'k> Collected<'k> {
         ])
     }
 
+    /// Keeps the first rows of each side after the difference.
+    fn follow(&mut self, a: &[Row], b: &[Row]) {
+        let Some(parted) = &mut self.parted else {
+            return;
+        };
+        for (kept, rows) in parted.after.iter_mut().zip([a, b]) {
+            let missing = FOLLOWING.saturating_sub(kept.len());
+            kept.extend(rows.iter().take(missing));
+        }
+    }
+
     fn differs(&mut self, kind: Kind, a: Option<&Row>, b: Option<&Row>) {
         let of = |row: Option<&Row>| row.map_or(0, |row| self.stable(row));
         let is_exact = a.zip(b).is_some_and(|(a, b)| a.is_same(b, false));
@@ -171,6 +187,7 @@ impl<'k> Collected<'k> {
                 a: front_a,
                 b: front_b,
                 is_exact: self.near.is_exact,
+                after: Default::default(),
             });
         }
         if self.fingerprints.len() < MOST_FINGERPRINTS {
@@ -206,6 +223,7 @@ impl Told for Collected<'_> {
         self.near.fronts = None;
         self.near.last = a.last().copied().zip(b.last().copied()).or(self.near.last);
         if self.parted.is_some() {
+            self.follow(a, b);
             return;
         }
         let first = a.len().saturating_sub(AROUND);
@@ -229,12 +247,17 @@ impl Told for Collected<'_> {
             () => Kind::Result,
         };
         self.differs(kind, Some(a), Some(b));
+        self.follow(slice::from_ref(a), slice::from_ref(b));
     }
 
     fn only(&mut self, row: &Row, is_a: bool) {
         match is_a {
             true => self.differs(Kind::OnlyA, Some(row), None),
             false => self.differs(Kind::OnlyB, None, Some(row)),
+        }
+        match is_a {
+            true => self.follow(slice::from_ref(row), &[]),
+            false => self.follow(&[], slice::from_ref(row)),
         }
     }
 }

@@ -25,15 +25,25 @@ pub enum Word {
     Rdx,
     /// xmm0 or xmm1 at the end.
     RetSse(u8),
+    /// The stack pointer at the beginning.
+    Sp,
 }
 
 /// How a word is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub enum Way {
     /// Its low bits.
-    Number { mask: u64 },
+    Number {
+        /// These.
+        mask: u64,
+    },
     /// Bits of a structure: some always, others if a bit of the word is set.
-    Parts { mask: u64, held: Option<(u32, u64)> },
+    Parts {
+        /// Those that always count.
+        mask: u64,
+        /// The number of the flag, and the bits that count with it.
+        held: Option<(u32, u64)>,
+    },
     /// Which call opened it.
     Descriptor,
     /// Whether its low byte is zero.
@@ -85,13 +95,14 @@ pub struct Atom {
     way: Way,
 }
 
-impl Atom {
-    fn new(word: Word, kind: &ValueKind, bytes: u64) -> Option<Atom> {
+impl Way {
+    /// Returns how a value of a kind is compared, of which a word has so many bytes; `None` if it is not.
+    pub fn of(kind: &ValueKind, bytes: u64) -> Option<Way> {
         let mask = |bytes: u64| match bytes {
             0 | 8.. => u64::MAX,
             bytes => (1 << (8 * bytes)) - 1,
         };
-        let way = match kind {
+        Some(match kind {
             ValueKind::Void => return None,
             ValueKind::Bool => Way::Bool,
             ValueKind::Char => Way::Number { mask: 0xff },
@@ -106,14 +117,13 @@ impl Atom {
             ValueKind::Float { .. } => return None,
             ValueKind::Struct { .. } if bytes >= 8 => Way::Either,
             ValueKind::Struct { .. } => Way::Number { mask: mask(bytes) },
-        };
-        Some(Atom { word, way })
+        })
     }
 
     /// Returns the form of a word.
     #[inline]
     pub fn form(self, word: u64, seen: Seen, places: &Places) -> Formed {
-        match self.way {
+        match self {
             Way::Number { mask } => places.of_integer(word & mask, seen),
             Way::Parts { mask, held } => {
                 let held = held.filter(|(flag, _)| word >> flag & 1 == 1);
@@ -126,6 +136,19 @@ impl Atom {
             Way::Unknown => places.of_unknown(word, seen),
         }
     }
+}
+
+impl Atom {
+    fn new(word: Word, kind: &ValueKind, bytes: u64) -> Option<Atom> {
+        let way = Way::of(kind, bytes)?;
+        Some(Atom { word, way })
+    }
+
+    /// Returns the form of a word.
+    #[inline]
+    pub fn form(self, word: u64, seen: Seen, places: &Places) -> Formed {
+        self.way.form(word, seen, places)
+    }
 
     /// Tells whether a word may be a descriptor, and not an address.
     pub fn is_number(self) -> bool {
@@ -133,6 +156,11 @@ impl Atom {
             self.way,
             Way::Number { .. } | Way::Parts { .. } | Way::Descriptor
         )
+    }
+
+    /// Tells whether a word may be an address.
+    pub fn is_pointer(self) -> bool {
+        !self.is_number() && self.way != Way::Bool
     }
 
     /// Leaves out the bits of a structure that mean nothing. The word has those from bit `first` on.
@@ -259,12 +287,7 @@ impl Form {
         let mut words = Vec::new();
         for form in forms {
             let atoms = form.args.iter().map(|(_, atom)| atom).chain(&form.result);
-            for atom in atoms.filter(|atom| {
-                !matches!(
-                    atom.way,
-                    Way::Number { .. } | Way::Parts { .. } | Way::Bool | Way::Descriptor
-                )
-            }) {
+            for atom in atoms.filter(|atom| atom.is_pointer()) {
                 if !words.contains(&atom.word) {
                     words.push(atom.word);
                 }

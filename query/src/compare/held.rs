@@ -49,6 +49,13 @@ pub struct Held {
     pub differs: bool,
 }
 
+impl Held {
+    /// Tells whether both sides know it.
+    pub fn is_on_both(&self) -> bool {
+        self.a.is_some() && self.b.is_some()
+    }
+}
+
 /// Returns what is known where two threads parted.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 //! Both recordings then use one number for a function that both have. Calls of other functions are left out of the
 //! comparison and told apart: a function may be new, or inlined.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
@@ -68,6 +68,32 @@ pub fn module_key(module: Option<&Module>) -> String {
             None => module.name().to_owned(),
         },
     }
+}
+
+/// Tells whether both recordings are of the same builds.
+pub fn is_same_build(a: &Definitions, b: &Definitions) -> bool {
+    let builds = |definitions: &Definitions| {
+        let modules = definitions.modules().filter(|module| !module.system);
+        modules
+            .map(|module| module.build_id.clone())
+            .collect::<BTreeSet<_>>()
+    };
+    let (own, other) = (builds(a), builds(b));
+    own == other && !own.contains(&None)
+}
+
+/// Tells whether calls have the same frames in both recordings: those of the system's libraries are of the same builds, too.
+pub fn has_same_frames(a: &Definitions, b: &Definitions) -> bool {
+    let of_b: FxHashMap<String, &Option<String>> = b
+        .modules()
+        .map(|module| (module_key(Some(module)), &module.build_id))
+        .collect();
+    let mut of_a = a.modules();
+    let is_same = |module: &Module| {
+        let twin = of_b.get(&module_key(Some(module)));
+        twin.is_none_or(|build| **build == module.build_id)
+    };
+    is_same_build(a, b) && of_a.all(is_same)
 }
 
 fn key_of(definitions: &Definitions, function: &FunctionDef) -> Key {

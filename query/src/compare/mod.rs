@@ -25,12 +25,15 @@ mod origins;
 mod output;
 mod parted;
 mod places;
+mod pointees;
 mod read;
 mod realign;
 mod report;
 mod rows;
 mod rules;
+mod run_texts;
 mod side;
+mod slots;
 mod source;
 mod steps;
 mod stop;
@@ -124,7 +127,7 @@ pub fn compare_both(
     let common = Common::new((a.0, b.0), &identities, asked)?;
     let mut own = Side::new(a.0, b.0, &common, true)?;
     let mut other = Side::new(b.0, a.0, &common, false)?;
-    let is_same_build = is_same_build(a.0, b.0);
+    let is_same_build = identity::is_same_build(a.0.definitions(), b.0.definitions());
     let origins = origins_of((&mut own, &mut other), is_same_build)?;
     let (pass_a, pass_b) = both(|| own.pass(), || other.pass())?;
     let matched = threads::matched(
@@ -151,6 +154,7 @@ pub fn compare_both(
         numbers: Numbers {
             processes: &common.numbers,
             fixed: &common.fixed,
+            texts: &common.run_texts,
         },
         variables: &common.variables,
         inlining: &common.inlining,
@@ -195,21 +199,6 @@ fn origins_of(
     Ok(found)
 }
 
-/// Tells whether both recordings are of the same builds.
-fn is_same_build(a: &Session, b: &Session) -> bool {
-    let builds = |session: &Session| {
-        let modules = session
-            .definitions()
-            .modules()
-            .filter(|module| !module.system);
-        modules
-            .map(|module| module.build_id.clone())
-            .collect::<BTreeSet<_>>()
-    };
-    let (own, other) = (builds(a), builds(b));
-    own == other && !own.contains(&None)
-}
-
 /// Everything that the parts of a report are made of.
 struct Whole<'w> {
     sessions: (&'w Session, &'w Session),
@@ -243,6 +232,7 @@ impl Whole<'_> {
             numbers: self.numbers,
             accepted: &self.asked.accepted,
             known: 0,
+            dated: 0,
             found: BTreeSet::new(),
             used_rules: BTreeSet::new(),
         };
@@ -255,6 +245,14 @@ impl Whole<'_> {
                 &mut known,
             )?);
         }
+        let mut notes = unmatched::unmatched(&self.asked.rules, self.sessions, &known.used_rules);
+        if known.dated > 0 {
+            let lines = if known.dated == 1 { "line" } else { "lines" };
+            notes.push(format!(
+                "dates of the clock were not compared: {} {lines} of output differ in them alone",
+                known.dated
+            ));
+        }
         let events = output::others(readers, &self.asked.rules, &mut known)?;
         Ok(Comparison {
             a: recorded(self.sides.0, names.0, of_a),
@@ -262,7 +260,7 @@ impl Whole<'_> {
             is_same: false,
             is_same_build: self.is_same_build,
             environment: environment(self.sessions.0, self.sessions.1),
-            notes: unmatched::unmatched(&self.asked.rules, self.sessions, &known.used_rules),
+            notes,
             suspects: Vec::new(),
             threads: Vec::new(),
             lone: Lone {

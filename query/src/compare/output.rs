@@ -13,6 +13,7 @@ use super::hash;
 use super::places::is_randomised;
 use super::realign;
 use super::rules::Rules;
+use super::run_texts::RunTexts;
 use crate::error::Result;
 use crate::syscalls::error_name;
 
@@ -207,12 +208,18 @@ pub struct Numbers<'n> {
     pub processes: &'n FxHashSet<u64>,
     /// Addresses of programs that are not mapped at random places.
     pub fixed: &'n [Range<u64>],
+    /// What texts have of the runs.
+    pub texts: &'n RunTexts,
 }
 
-/// Returns a line without what differs in each run: addresses, names of temporary files, and numbers of processes and
-/// threads that the recordings know.
+/// Returns a line without what differs in each run: addresses, names of temporary files, dates of the clock, and numbers of
+/// processes and threads that the recordings know.
 pub fn normal(line: &str, numbers: Numbers<'_>) -> String {
-    let found = without_addresses(line, numbers.fixed);
+    normal_but_for_dates(&numbers.texts.without_dates(line), numbers)
+}
+
+fn normal_but_for_dates(line: &str, numbers: Numbers<'_>) -> String {
+    let found = without_addresses(line, numbers.fixed, numbers.texts.folders());
     match found.bytes().any(|byte| byte.is_ascii_digit()) {
         true => without_numbers(&found, numbers.processes),
         false => found,
@@ -260,10 +267,15 @@ fn begins_a_fraction(text: &str) -> bool {
     after.is_some_and(|after| after.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-fn without_addresses(line: &str, fixed: &[Range<u64>]) -> String {
+fn without_addresses(line: &str, fixed: &[Range<u64>], folders: &[String]) -> String {
     let mut normal = String::with_capacity(line.len());
     let mut rest = line;
-    while let Some(at) = rest.find("0x").into_iter().chain(rest.find("/tmp/")).min() {
+    let starts = || {
+        ["0x", "/tmp/"]
+            .into_iter()
+            .chain(folders.iter().map(String::as_str))
+    };
+    while let Some(at) = starts().filter_map(|start| rest.find(start)).min() {
         normal.push_str(&rest[..at]);
         let found = &rest[at..];
         let (len, is_told) = match found.strip_prefix("0x") {
@@ -304,6 +316,8 @@ pub struct Known<'k> {
     pub accepted: &'k BTreeSet<u64>,
     /// How many of the differences are.
     pub known: u64,
+    /// Lines of output that differ in dates of the clock alone.
+    pub dated: u64,
     /// Fingerprints of the others.
     pub found: BTreeSet<u64>,
     /// Rules that have left out a line of output.
@@ -348,6 +362,7 @@ pub fn output(
     // Lines that differ in their ends alone: the output of one of them ends there.
     let mut open: Option<(Line, Line)> = None;
     let numbers = known.numbers;
+    let mut dated = 0;
     let mut differ = |a: Option<Line>, b: Option<Line>, why: Option<&'static str>| {
         let end = |line: &Line| {
             if why.is_some() && line.newline {
@@ -378,6 +393,7 @@ pub fn output(
             open = None;
             match (a, b) {
                 (Some(a), Some(b)) if is_same_text(&a, &b, numbers) => {
+                    dated += u64::from(has_other_date(&a, &b, numbers));
                     let is_open = a.is_open || b.is_open;
                     open = (a.newline != b.newline && is_open).then_some((a, b));
                 }
@@ -392,6 +408,7 @@ pub fn output(
         };
         differ(Some(a), Some(b), Some(why));
     }
+    known.dated += dated;
     known.used_rules.extend(own.used);
     known.used_rules.extend(other.used);
     Ok(first)
@@ -399,6 +416,12 @@ pub fn output(
 
 fn is_same_text(a: &Line, b: &Line, numbers: Numbers<'_>) -> bool {
     a.text == b.text || normal(&a.text, numbers) == normal(&b.text, numbers)
+}
+
+/// Tells whether lines with the same text differ in dates.
+fn has_other_date(a: &Line, b: &Line, numbers: Numbers<'_>) -> bool {
+    let without = |line: &Line| normal_but_for_dates(&line.text, numbers);
+    a.text != b.text && without(a) != without(b)
 }
 
 /// An event as it is compared: its kind and a text, without what differs in each run.
@@ -507,6 +530,7 @@ mod tests {
             let numbers = Numbers {
                 processes: &FxHashSet::default(),
                 fixed: &[0x1eb0_0000..0x1ec0_0000],
+                texts: &RunTexts::default(),
             };
             assert_eq!(normal(line, numbers), expected);
         }
@@ -532,6 +556,7 @@ mod tests {
             let numbers = Numbers {
                 processes: &numbers,
                 fixed: &[],
+                texts: &RunTexts::default(),
             };
             assert_eq!(normal(line, numbers), expected);
         }

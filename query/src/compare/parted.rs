@@ -18,6 +18,7 @@ use super::held::{self, Held};
 use super::origins::Seen;
 use super::rows::Row;
 use super::side::{Side, entry_of, word_of};
+use super::slots;
 use crate::error::Result;
 use crate::functions::args;
 use crate::overview::{CallLine, Site, line_of_call, told};
@@ -55,6 +56,17 @@ pub struct Parting {
 }
 
 impl Parting {
+    /// Returns what both sides know, what differs first. What only one side knows says nothing, unless that is all.
+    pub fn known(&self) -> Vec<&Held> {
+        let both = self.held.iter().filter(|held| held.is_on_both());
+        let mut told: Vec<&Held> = both.collect();
+        if told.is_empty() {
+            told.extend(&self.held);
+        }
+        told.sort_by_key(|held| !held.differs);
+        told
+    }
+
     /// Says what is the same where a call ended differently.
     pub(super) fn alike(&self) -> &'static str {
         match self.args_known {
@@ -95,6 +107,8 @@ pub struct Sight {
     pub begins: Option<SourceLine>,
     /// That line of source and those around it, as far as the file is there.
     pub source: Vec<SourceLine>,
+    /// The next calls that began after the difference, in the order of their ends, the first one first.
+    pub after: Vec<CallLine>,
     /// The event at which the difference shows.
     pub seq: u64,
     /// Its thread.
@@ -259,12 +273,20 @@ pub fn values(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall), is_exact: bo
             (Some(own), Some(other)) => own.is_same(other, is_exact),
             (own, other) => own == other,
         };
-        if is_same {
+        let has_same_slot = || {
+            let (own, other) = ((a.0, a.1, words.0), (b.0, b.1, words.1));
+            !is_exact || !atom_a.is_pointer() || slots::is_same_slot(own, other)
+        };
+        if is_same && has_same_slot() {
             continue;
         }
-        let text = |side: &Side<'_>, function: &Option<FunctionDef>, call, origin| {
+        let text = |side: &Side<'_>, function: &Option<FunctionDef>, call: &ReadCall, origin| {
             let (name, text) = args::one_of_call(function.as_ref()?, *number, call);
-            Some((name, with_origin(side, text, origin)))
+            let text = match on_stack(side, call, origin) {
+                Some(place) => format!("{text} ({place})"),
+                None => with_origin(side, text, origin),
+            };
+            Some((name, text))
         };
         let origins = (
             words.0.map(|word| (atom_a, word, seen.0)),
@@ -280,13 +302,13 @@ pub fn values(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall), is_exact: bo
             found.push(Values { name, a, b });
         }
     }
-    found.extend(texts(a, b));
+    found.extend(targets(a, b));
     found
 }
 
-/// Returns the texts to which the arguments of two calls of a function point, where they differ.
-fn texts(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
-    let (own, other) = (a.0.texts(a.1), b.0.texts(b.1));
+/// Returns what the arguments of two calls of a function point to, where that differs.
+fn targets(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
+    let (own, other) = (a.0.targets(a.1), b.0.targets(b.1));
     let pairs = own.iter().zip(&other);
     let differing = pairs.filter(|(own, other)| own.1 != other.1);
     let function = a.0.source.function(a.1.function_id);
@@ -295,7 +317,7 @@ fn texts(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
         let text = |(side, call): (&Side<'_>, &ReadCall)| {
             let states = side.source.session().states();
             let text = CallTexts::new(states).parameter(call.start_seq, name);
-            text.unwrap_or_else(|| "another text".to_owned())
+            text.unwrap_or_else(|| "another value".to_owned())
         };
         Some(Values {
             name: name.clone(),
@@ -304,6 +326,15 @@ fn texts(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
         })
     };
     differing.filter_map(value).collect()
+}
+
+/// Says where on the stack an argument points to.
+fn on_stack(side: &Side<'_>, call: &ReadCall, of: Option<(&Atom, u64, Seen)>) -> Option<String> {
+    let (atom, word, _) = of?;
+    match atom.is_pointer() {
+        true => slots::told(side, call, word),
+        false => None,
+    }
 }
 
 /// Adds to a value from which call it comes.
@@ -386,6 +417,7 @@ fn sight(
     });
     Ok(Sight {
         begins,
+        after: Vec::new(),
         source: at
             .as_ref()
             .map(|at| lines_around(side, at))
@@ -399,6 +431,13 @@ fn sight(
     })
 }
 
+/// Returns the first of a side's next calls that began after the difference.
+fn following(side: &Side<'_>, sight: &Sight, rows: &[Row]) -> Result<Vec<CallLine>> {
+    let later = rows.iter().filter(|row| row.start > sight.seq);
+    let lines = later.filter_map(|row| described(side, row.start).transpose());
+    lines.take(AROUND).collect()
+}
+
 /// Says where two threads parted.
 ///
 /// # Errors
@@ -410,7 +449,12 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
     let (own, other) = (open(a.0, parted.a)?, open(b.0, parted.b)?);
     let pairs = own.iter().zip(&other);
     let common = pairs
-        .take_while(|(a, b)| a.number == b.number && a.args.is_same(b.args, parted.is_exact))
+        .take_while(|(own, other)| {
+            own.number == other.number
+                && own.args.is_same(other.args, parted.is_exact)
+                && (!parted.is_exact
+                    || slots::have_same_slots((a.0, &own.call), (b.0, &other.call)))
+        })
         .count();
     let is_same_call = common > 0 && common == own.len() && common == other.len();
     let differs = match (own.len(), other.len()) {
@@ -436,8 +480,10 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
             .and_then(|at| own.get(at).or(other.get(at)))
             .map(|frame| frame.number),
     };
-    let sight_a = sight(a.0, a.1, &own, differs, is_result)?;
-    let sight_b = sight(b.0, b.1, &other, differs, is_result)?;
+    let mut sight_a = sight(a.0, a.1, &own, differs, is_result)?;
+    let mut sight_b = sight(b.0, b.1, &other, differs, is_result)?;
+    sight_a.after = following(a.0, &sight_a, &parted.after[0])?;
+    sight_b.after = following(b.0, &sight_b, &parted.after[1])?;
     let mut differing = match (own.get(differs), other.get(differs)) {
         (Some(x), Some(y)) if how == How::Arguments || how == How::Start => {
             values((a.0, &x.call), (b.0, &y.call), parted.is_exact)

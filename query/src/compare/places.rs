@@ -32,6 +32,10 @@ const TEXT_BYTES: u64 = 128;
 /// The heap begins at most so many bytes behind the program (the kernel's `arch_randomize_brk` and a generous size).
 const HEAP_BYTES: u64 = 3 << 30;
 
+/// Pointers to the stack lie at most so many bytes above the stack pointer: what systems give to a stack.
+pub const STACK_BYTES: u64 = 8 << 20;
+
+const STACK: u64 = 0x73_7461_636b;
 const MEMORY: u64 = 0x6d65_6d6f_7279;
 const OWN_PROCESS: u64 = 0x70_6964;
 const MOMENT: u64 = 0x74_696d_6573;
@@ -60,12 +64,14 @@ pub struct Places {
     space: Arc<AddressSpace>,
     /// The processes and threads of both recordings; their numbers differ in each run.
     numbers: Arc<FxHashSet<u64>>,
-    /// Times of this run.
+    /// Times of both runs.
     moments: Moments,
     /// The lowest and the highest of them.
     numbered: (u64, u64),
     /// The blocks and descriptors of this recording.
     origins: Arc<Origins>,
+    /// By thread: where the outermost recorded call begins. Above it no frame is known.
+    tops: FxHashMap<u32, u64>,
     known: RefCell<FxHashMap<u64, u64>>,
     /// Addresses between two modules, where the last one lay that is in none. Those of the heap follow each other.
     gap: Cell<(u64, u64)>,
@@ -87,6 +93,12 @@ pub fn fixed_addresses(session: &Session) -> Option<Range<u64>> {
 /// Tells whether a number is where the kernel maps programs, heaps, libraries and stacks at random.
 pub fn is_randomised(number: u64) -> bool {
     RANDOMISED.contains(&number)
+}
+
+/// Tells whether an address lies above a stack pointer, and near it.
+#[inline]
+fn is_above(address: u64, sp: u64) -> bool {
+    sp != 0 && address > sp && address - sp < STACK_BYTES
 }
 
 impl Places {
@@ -138,6 +150,7 @@ impl Places {
             numbers,
             moments,
             origins: Arc::default(),
+            tops: FxHashMap::default(),
             known: RefCell::default(),
             gap: Cell::default(),
         }
@@ -180,6 +193,11 @@ impl Places {
     /// Takes the blocks and descriptors of the recording.
     pub fn set_origins(&mut self, origins: Arc<Origins>) {
         self.origins = origins;
+    }
+
+    /// Says where the outermost recorded call of each thread begins, so that addresses below are places on its stack.
+    pub fn set_tops(&mut self, tops: FxHashMap<u32, u64>) {
+        self.tops = tops;
     }
 
     /// Returns what a pointer points into.
@@ -276,9 +294,24 @@ impl Places {
                 hash::of_words(&[MEMORY, u64::from(found.span.number), found.offset])
             }
             Some(found) => hash::of_words(&[MEMORY, u64::from(found.span.number)]),
+            None if is_above(address, seen.sp) && self.is_below_top(address, seen) => {
+                hash::of_words(&[STACK, address - seen.sp])
+            }
             None => MEMORY,
         };
         Formed { class, exact }
+    }
+
+    fn is_below_top(&self, address: u64, seen: Seen) -> bool {
+        let top = self.tops.get(&seen.tid);
+        top.is_some_and(|top| address < *top)
+    }
+
+    /// Tells whether an address may lie on the stack of a call with a stack pointer: in none of the modules and blocks.
+    pub fn is_near_stack(&self, address: u64, sp: u64, seen: Seen) -> bool {
+        is_above(address, sp)
+            && self.of_address(address) == MEMORY
+            && self.origins.block(address, seen).is_none()
     }
 
     fn of_address(&self, address: u64) -> u64 {

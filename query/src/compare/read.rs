@@ -63,6 +63,7 @@ fn column_of(word: Word) -> String {
         Word::Rax => "rax".to_owned(),
         Word::Rdx => "rdx".to_owned(),
         Word::RetSse(at) => format!("xr{at}"),
+        Word::Sp => "sp".to_owned(),
     }
 }
 
@@ -167,6 +168,7 @@ pub struct Batch {
     int: [Option<Int64Array>; 6],
     sse: [Option<Int64Array>; 8],
     ends: [Option<Int64Array>; 4],
+    sp: Option<Int64Array>,
     only_entries: bool,
 }
 
@@ -307,6 +309,7 @@ impl Batch {
             sse: std::array::from_fn(|at| word(Word::Sse(at as u8))),
             only_entries: false,
             ends: [Word::Rax, Word::Rdx, Word::RetSse(0), Word::RetSse(1)].map(word),
+            sp: word(Word::Sp),
         }
     }
 
@@ -385,6 +388,7 @@ impl Batch {
             Word::Rax => &self.ends[0],
             Word::Rdx => &self.ends[1],
             Word::RetSse(at) => &self.ends[2 + usize::from(at)],
+            Word::Sp => &self.sp,
         };
         let column = column.as_ref()?;
         column.is_valid(row).then(|| column.value(row) as u64)

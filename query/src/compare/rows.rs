@@ -84,8 +84,10 @@ pub struct RowMaker<'r> {
     pub pointers: &'r [Word],
     /// What addresses point into.
     pub places: &'r Places,
-    /// The texts to which arguments point.
+    /// What arguments point to.
     pub targets: &'r Targets<'r>,
+    /// Pointers to the stack are compared by their distance from the stack pointer.
+    pub has_slots: bool,
     /// Where threads worked on hash tables with random keys: no call there is compared.
     pub hashing: &'r Hashing,
 }
@@ -138,18 +140,21 @@ impl RowMaker<'_> {
         let word = |word| batch.word(at, word);
         let (start, end) = (batch.start(at), batch.end(at));
         let tid = batch.tid(at);
-        let seen = |at| Seen { tid, start, at };
+        // A result that points to the stack points to what the call got, or to nothing.
+        let seen = |at, sp| Seen { tid, start, at, sp };
         let result = match end {
             None => Formed::of(UNFINISHED),
             Some(_) if batch.unwound(at) => Formed::of(UNWOUND),
-            Some(end) => form.result_hash(word, seen(end), self.places),
+            Some(end) => form.result_hash(word, seen(end, 0), self.places),
         };
         Some(Row {
             function,
             inside,
             args: {
-                let args = form.args_hash(word, seen(start), self.places);
-                self.targets.with(args, id, word, start)
+                let sp = self.has_slots.then(|| word(Word::Sp)).flatten();
+                let seen = seen(start, sp.unwrap_or(0));
+                let args = form.args_hash(word, seen, self.places);
+                self.targets.with(args, id, word, start, self.places)
             },
             result,
             start,

@@ -16,7 +16,7 @@ use super::Asked;
 use super::digest::{self, Pass};
 use super::forms::{Form, Formed, Left, Word};
 use super::hashing::{Hashing, has_random_keys, is_hashing};
-use super::identity::Identities;
+use super::identity::{Identities, has_same_frames};
 use super::inclusive::inclusive_ns;
 use super::inlining::{self, Inlining};
 use super::moments::Moments;
@@ -26,8 +26,10 @@ use super::places::{Places, fixed_addresses};
 use super::read::{CallFiles, Position};
 use super::report::UnreadFile;
 use super::rows::RowMaker;
+use super::run_texts::RunTexts;
+use super::slots;
 use super::stop::Stop;
-use super::targets::{Targets, has_texts};
+use super::targets::{Captured, Targets};
 use super::variables::{self, Variables};
 use super::walk::Rows;
 use crate::definitions::Definitions;
@@ -48,6 +50,10 @@ pub struct Common<'c> {
     pub numbers: Arc<FxHashSet<u64>>,
     /// Where programs with fixed addresses and their heaps are.
     pub fixed: Vec<Range<u64>>,
+    /// What texts have of both runs.
+    pub run_texts: Arc<RunTexts>,
+    /// Pointers to the stack are compared: the frames of both are the same.
+    pub has_slots: bool,
     /// The variables that both builds of each module have.
     pub variables: Variables,
 }
@@ -83,6 +89,8 @@ impl<'c> Common<'c> {
             identities,
             asked,
             numbers: Arc::new(numbers),
+            run_texts: Arc::new(RunTexts::of(a, b)),
+            has_slots: has_same_frames(a.definitions(), b.definitions()),
             fixed,
             variables: variables::shared(a, b)?,
         })
@@ -106,11 +114,13 @@ pub struct Side<'s> {
     /// The processes and threads of both.
     processes: Arc<FxHashSet<u64>>,
     fixed: Vec<Range<u64>>,
+    run_texts: Arc<RunTexts>,
     hashing: Hashing,
     forms: Vec<Form>,
     pointers: Vec<Word>,
     places: Places,
     targets: Targets<'s>,
+    has_slots: bool,
 }
 
 impl<'s> Side<'s> {
@@ -137,8 +147,12 @@ impl<'s> Side<'s> {
         let other_space = last_space(&Source::new(other)?);
         let mut forms = Vec::with_capacity(numbers.len());
         let mut known = numbers.clone();
-        let has_texts = has_texts(session) && has_texts(other);
-        let mut targets = Targets::new(source.timeline(), &common.numbers);
+        let mut targets = Targets::new(
+            source.timeline(),
+            Captured::by_both(session, other),
+            &common.numbers,
+            &common.run_texts,
+        );
         for (id, number) in numbers.iter_mut().enumerate() {
             let function = definitions.function(id);
             let is_left_out = |function: &FunctionDef| {
@@ -176,7 +190,7 @@ impl<'s> Side<'s> {
                 form
             };
             let form = function.map(form).unwrap_or_default();
-            match function.zip(twin).filter(|_| has_texts) {
+            match function.zip(twin) {
                 Some((function, twin)) => {
                     targets.add(&form, (function, &space), (twin, &other_space));
                 }
@@ -184,29 +198,37 @@ impl<'s> Side<'s> {
             }
             forms.push(form);
         }
+        let mut places = Places::new(
+            (definitions, space),
+            (other.definitions(), &other_space),
+            &common.variables,
+            Arc::clone(&common.numbers),
+            Moments::of(session, other),
+        );
+        if common.has_slots {
+            places.set_tops(slots::tops(&source)?);
+        }
         let compared = forms
             .iter()
             .zip(&numbers)
             .filter(|(_, number)| number.is_some());
         let compared: Vec<&Form> = compared.map(|(form, _)| form).collect();
-        let words = Form::words(compared.iter().copied());
+        let mut words = Form::words(compared.iter().copied());
         let pointers = Form::pointers(compared.into_iter());
+        if common.has_slots && !pointers.is_empty() {
+            words.push(Word::Sp);
+        }
         Ok(Self {
             hashing: match is_random {
                 true => hashing_of(session, &asked.stop)?,
                 false => Hashing::default(),
             },
             files: CallFiles::open(session.reader(), words, &asked.stop)?,
-            places: Places::new(
-                (definitions, space),
-                (other.definitions(), &other_space),
-                &common.variables,
-                Arc::clone(&common.numbers),
-                Moments::of(session),
-            ),
+            places,
             source,
             processes: Arc::clone(&common.numbers),
             fixed: common.fixed.clone(),
+            run_texts: Arc::clone(&common.run_texts),
             stop: asked.stop.clone(),
             numbers,
             known,
@@ -214,6 +236,7 @@ impl<'s> Side<'s> {
             forms,
             pointers,
             targets,
+            has_slots: common.has_slots,
         })
     }
 
@@ -233,6 +256,7 @@ impl<'s> Side<'s> {
         Numbers {
             processes: &self.processes,
             fixed: &self.fixed,
+            texts: &self.run_texts,
         }
     }
 
@@ -243,6 +267,7 @@ impl<'s> Side<'s> {
             pointers: &self.pointers,
             places: &self.places,
             targets: &self.targets,
+            has_slots: self.has_slots,
             hashing: &self.hashing,
         }
     }
@@ -281,6 +306,11 @@ impl<'s> Side<'s> {
         self.places.set_origins(origins);
     }
 
+    /// Tells whether pointers to the stack are compared.
+    pub fn has_slots(&self) -> bool {
+        self.has_slots
+    }
+
     /// Reads the recording once.
     ///
     /// # Errors
@@ -297,7 +327,7 @@ impl<'s> Side<'s> {
 
     /// Reads the rows of a thread.
     pub fn rows(&self, tid: u32, from: Position) -> Rows<'_> {
-        Rows::new(&self.files, self.maker(), tid, from)
+        Rows::new(self, self.maker(), tid, from)
     }
 
     /// Returns the shared number of a function and what is compared of its calls.
@@ -311,10 +341,11 @@ impl<'s> Side<'s> {
         &self.places
     }
 
-    /// Returns the numbers of the parameters of a call with texts that are compared, and the hashes of these.
-    pub fn texts(&self, call: &ReadCall) -> Vec<(usize, u64)> {
+    /// Returns the numbers of the parameters of a call with targets that are compared, and the hashes of these.
+    pub fn targets(&self, call: &ReadCall) -> Vec<(usize, u64)> {
         let word = |word| word_of(call, word);
-        self.targets.of_call(call.function_id, word, call.start_seq)
+        self.targets
+            .of_call(call.function_id, word, call.start_seq, &self.places)
     }
 
     /// Returns the files of recorded modules that cannot be read any more.
@@ -331,14 +362,15 @@ impl<'s> Side<'s> {
         unread.collect()
     }
 
-    /// Hashes the arguments of a call as its row has them.
+    /// Hashes the arguments of a call as its row has them, but for where on the stack they point to.
     pub fn args_hash(&self, call: &ReadCall) -> Formed {
         match self.compared(call.function_id) {
             Some((_, form)) => {
                 let word = |word| word_of(call, word);
                 let args = form.args_hash(word, entry_of(call), &self.places);
                 let id = call.function_id as usize;
-                self.targets.with(args, id, word, call.start_seq)
+                self.targets
+                    .with(args, id, word, call.start_seq, &self.places)
             }
             None => Formed::default(),
         }
@@ -414,6 +446,7 @@ pub fn entry_of(call: &ReadCall) -> Seen {
         tid: call.tid.unwrap_or(0),
         start: call.start_seq,
         at: call.start_seq,
+        sp: 0,
     }
 }
 
@@ -425,5 +458,6 @@ pub fn word_of(call: &ReadCall, word: Word) -> Option<u64> {
         Word::Rax => call.rax,
         Word::Rdx => call.rdx,
         Word::RetSse(at) => call.ret_xmm.get(usize::from(at)).copied().flatten(),
+        Word::Sp => Some(call.sp),
     }
 }

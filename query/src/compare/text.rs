@@ -222,7 +222,12 @@ impl Comparison {
                 values.name, values.a, values.b
             ));
         }
-        known_values(page, &parting.held);
+        known_values(page, &parting.known());
+        for (name, sight) in [('A', &parting.a), ('B', &parting.b)] {
+            for call in &sight.after {
+                page.side(name, &format!("  {name} then {}", call_text(call)));
+            }
+        }
         if let Some(call) = parting.a.around.first() {
             page.as_is(Role::Context, &format!("    inside {}", call_text(call)));
         }
@@ -451,11 +456,9 @@ fn call_text(call: &CallLine) -> String {
     )
 }
 
-/// Writes variables and watched expressions, those that differ first.
-fn known_values(page: &mut Page, held: &[Held]) {
-    let told = held.iter().filter(|held| held.differs);
-    let told = told.chain(held.iter().filter(|held| !held.differs));
-    for held in told.take(FEW) {
+/// Writes variables and watched expressions.
+fn known_values(page: &mut Page, held: &[&Held]) {
+    for held in held.iter().take(FEW) {
         let what = match held.kind {
             HeldKind::Local => "local",
             HeldKind::Watched => "watched",

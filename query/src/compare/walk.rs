@@ -6,8 +6,10 @@
 //! aligned by their functions alone.
 
 use super::align::{self, Step};
-use super::read::{CallFiles, Calls, Position};
+use super::read::{Calls, Position};
 use super::rows::{Nested, Row, RowMaker};
+use super::side::Side;
+use super::slots;
 use crate::error::Result;
 
 /// Rows of a side that are looked at after a difference: first few, then more.
@@ -22,6 +24,7 @@ const RUN: usize = 16;
 
 /// The rows of one thread, as they are needed.
 pub struct Rows<'r> {
+    side: &'r Side<'r>,
     calls: Calls<'r>,
     maker: RowMaker<'r>,
     tid: u32,
@@ -34,10 +37,11 @@ pub struct Rows<'r> {
 
 impl<'r> Rows<'r> {
     /// Reads the rows of a thread from a place on.
-    pub fn new(files: &'r CallFiles, maker: RowMaker<'r>, tid: u32, from: Position) -> Self {
+    pub fn new(side: &'r Side<'r>, maker: RowMaker<'r>, tid: u32, from: Position) -> Self {
         Self {
+            side,
             // Calls of a thread that is not known have no tid, so statistics say nothing about them.
-            calls: files.calls(from, (tid != 0).then_some(tid)),
+            calls: side.files.calls(from, (tid != 0).then_some(tid)),
             maker,
             tid,
             nested: Nested::default(),
@@ -113,7 +117,11 @@ pub fn walk(a: &mut Rows<'_>, b: &mut Rows<'_>, told: &mut dyn Told) -> Result<(
         a.fill(1)?;
         b.fill(1)?;
         let pairs = a.left().iter().zip(b.left());
-        let same = pairs.take_while(|(a, b)| a.is_same(b, is_exact)).count();
+        let is_same = |(own, other): &(&Row, &Row)| {
+            own.is_same(other, is_exact)
+                || own.is_same(other, false) && slots::are_same((a.side, own), (b.side, other))
+        };
+        let same = pairs.take_while(is_same).count();
         if same > 0 {
             told.same(&a.left()[..same], &b.left()[..same]);
             a.passed += same;
@@ -129,8 +137,16 @@ pub fn walk(a: &mut Rows<'_>, b: &mut Rows<'_>, told: &mut dyn Told) -> Result<(
         if let (Some(own), Some(other)) = fronts
             && own.call_hash() == other.call_hash()
         {
-            is_exact &= own.is_same(other, false);
-            told.changed(own, other);
+            match own.is_same(other, false) {
+                true => {
+                    let (own, other) = (slots::settled(a.side, own), slots::settled(b.side, other));
+                    told.changed(&own, &other);
+                }
+                false => {
+                    is_exact = false;
+                    told.changed(own, other);
+                }
+            }
             a.passed += 1;
             b.passed += 1;
             continue;

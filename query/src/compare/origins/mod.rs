@@ -27,7 +27,7 @@ use descriptors::Descriptors;
 const MOST: usize = 1 << 20;
 
 /// Where a word was seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The thread.
     pub tid: u32,
@@ -35,6 +35,8 @@ pub struct Seen {
     pub start: u64,
     /// The event that has the word: that one, or the leave event.
     pub at: u64,
+    /// The stack pointer of the call, where pointers to the stack are compared by their distance from it; otherwise zero.
+    pub sp: u64,
 }
 
 /// From when to when something was there, and which call made it.

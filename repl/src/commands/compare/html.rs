@@ -117,11 +117,11 @@ fn parted(parting: &Parting) -> Markup {
             (sight("B", &parting.b))
         }
         (values(&parting.values))
-        (known_values(&parting.held))
+        (known_values(&parting.known()))
     }
 }
 
-fn known_values(held: &[Held]) -> Markup {
+fn known_values(held: &[&Held]) -> Markup {
     let value = |value: &Option<String>| match value {
         Some(value) => html! { code { (value) } },
         None => html! { span.note { "not known" } },
@@ -168,6 +168,10 @@ fn sight(name: &str, sight: &Sight) -> Markup {
                         }
                     } }
                 }
+            }
+            @if !sight.after.is_empty() {
+                p.note { "then" }
+                @for call in &sight.after { div.call { (line_of(call)) } }
             }
             @if !sight.around.is_empty() {
                 p.note { "inside" }
