@@ -470,6 +470,9 @@ impl Calls {
         functions: &BTreeSet<u32>,
     ) -> Result<Vec<CallHead>> {
         let mut found = Vec::new();
+        if functions.is_empty() {
+            return Ok(found);
+        }
         for at in self.blocks_from(range.start) {
             let (first, last) = self.blocks[at].starts;
             if first >= range.end || last < range.start {

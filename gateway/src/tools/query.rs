@@ -114,6 +114,8 @@ const EVENTS_AND_NOTES: &str = "(\
     null, null, null, null, null from notes where added_unix_ns is not null)";
 
 const LIMIT: usize = 50;
+/// Among as many events at the end, the newest rows of a question are looked for first.
+const NEWEST: u64 = 100_000;
 const MOST: usize = 1_000;
 
 impl Tool for Query {
@@ -234,8 +236,7 @@ impl Question {
             let sql = self.rows(&self.columns, first, limit);
             return recordings::rows(session, cancel, &sql, limit);
         };
-        let chosen = self.rows(&format!("{key} as seq"), first, limit);
-        let chosen = recordings::rows(session, cancel, &chosen, limit)?;
+        let chosen = self.choose(session, cancel, key, (first, limit))?;
         let seqs = chosen
             .rows
             .iter()
@@ -252,6 +253,33 @@ impl Question {
             self.order
         );
         recordings::rows(session, cancel, &sql, limit)
+    }
+
+    /// Chooses the rows of a page. The newest are looked for near the end first: sorting all of a long recording takes a second.
+    fn choose(
+        &self,
+        session: &Session,
+        cancel: &Cancel,
+        key: &str,
+        (first, limit): (usize, usize),
+    ) -> Result<Rows, Failure> {
+        let column = format!("{key} as seq");
+        let since = session.extent().events.saturating_sub(NEWEST);
+        if since > 0 && self.order == format!("{key} desc") {
+            let mut conditions = self.conditions.clone();
+            conditions.push(format!("{key} >= {since}"));
+            let near = Question {
+                columns: self.columns.clone(),
+                conditions,
+                ..*self
+            };
+            let found = recordings::rows(session, cancel, &near.rows(&column, first, limit), limit)?;
+            if found.rows.len() == limit {
+                return Ok(found);
+            }
+        }
+        let all = self.rows(&column, first, limit);
+        recordings::rows(session, cancel, &all, limit)
     }
 
     /// The column that numbers the rows of the table, each once.

@@ -33,6 +33,8 @@ pub(crate) enum User {
     Step(Tid),
     /// The unwinder or longjmp is about to leave frames, and a stepping thread needs to know the target.
     Unwind,
+    /// A call whose variables are watched returns there.
+    Leave,
 }
 
 /// A place where a thread can be stopped.

@@ -17,7 +17,7 @@ use crate::live::{
 /// Frames that an expression may need: its own, and the caller's for values that only the caller still has.
 const FRAMES: usize = 2;
 /// Maximum number of frames to search for names that the innermost frames do not have.
-const MOST_FRAMES: usize = 64;
+pub(super) const MOST_FRAMES: usize = 64;
 
 /// A formatted message.
 #[derive(Default)]
@@ -144,7 +144,7 @@ impl Tracer {
         Ok(machine.limited(Limit::new(JUDGE_TIME)))
     }
 
-    fn in_frames<R>(
+    pub(super) fn in_frames<R>(
         &self,
         tid: Tid,
         most: usize,

@@ -1,14 +1,19 @@
 //! Logged writes: each write to a place becomes an event, and no thread stops for the user.
 //!
 //! The processor's watchpoints report a write after it happened. A place is armed once its variable exists: a module that is loaded
-//! later may have it.
+//! later may have it. What pointers lead to is found anew whenever one of them is written.
 
-use std::{collections::BTreeSet, ops::Range, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+    sync::Arc,
+};
 
 use store::control::{ByteBuf, Control, LoggedWrite};
 
 use super::{
-    logged_place::{self, Globals, Place, Unplaced},
+    logged_calls::OpenCall,
+    logged_place::{self, Found, Globals, Place, Unplaced},
     writer::Writers,
 };
 use crate::{
@@ -21,13 +26,26 @@ use crate::{
     },
 };
 
-/// A place whose writes are logged.
+/// What a watched place is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Its writes are logged.
+    Target,
+    /// It leads to the target, which is another one once it is written.
+    Pointer,
+    /// Its writes are logged as long as the call lasts.
+    InCall(OpenCall),
+}
+
+/// A place whose writes are logged or followed.
 #[derive(Debug)]
-struct Logged {
-    probe: ProbeId,
+pub(super) struct Logged {
+    pub number: u64,
+    pub probe: ProbeId,
     /// What the person wrote.
     target: String,
     place: Place,
+    pub role: Role,
     /// The mapped file that it lies in, if any.
     module: Option<Range<u64>>,
     /// Its bytes when last read; `None`: there was no memory yet.
@@ -39,7 +57,10 @@ struct Logged {
 /// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct WriteLog {
-    places: Vec<Logged>,
+    pub(super) places: Vec<Logged>,
+    newest: u64,
+    /// Where calls return whose variables are logged, and for which probes.
+    pub(super) returns: BTreeMap<u64, BTreeSet<ProbeId>>,
     pub writers: Writers,
 }
 
@@ -52,31 +73,88 @@ impl WriteLog {
 
 impl Tracer {
     /// Finds the memory of a place. `Ok(None)`: no loaded module has such a variable.
-    pub fn find_logged(&self, place: &LoggedPlace) -> LiveResult<Option<Place>> {
+    pub fn find_logged(&self, place: &LoggedPlace) -> LiveResult<Option<Found>> {
         let memory = &self.tracee.memory;
         let machine = Globals(|address, bytes: &mut [u8]| memory.read(address, bytes));
         match logged_place::find(place, &self.space_now(), &machine) {
-            Ok(place) => Ok(Some(place)),
-            Err(Unplaced::Missing(_)) => Ok(None),
-            Err(Unplaced::Refused(what)) => Err(LiveError::Evaluate(what)),
+            Ok(found) => Ok(Some(found)),
+            Err(Unplaced::Missing(_) | Unplaced::InCalls(_)) => Ok(None),
+            Err(Unplaced::Refused(what) | Unplaced::Unreachable(what)) => {
+                Err(LiveError::Evaluate(what))
+            }
         }
     }
 
-    /// Begins to log the writes to a place.
-    pub fn arm_logged(&mut self, probe: ProbeId, target: &str, place: Place) -> LiveResult<()> {
+    /// Begins to log the writes to a place: all that it needs is watched, or nothing.
+    pub fn arm_logged(&mut self, probe: ProbeId, target: &str, found: &Found) -> LiveResult<()> {
+        let armed = match found {
+            Found::Fixed(place) => self.watch_logged(probe, target, *place, Role::Target),
+            Found::Followed {
+                pointers,
+                target: led,
+            } => {
+                let mut all = pointers.iter().map(|pointer| (*pointer, Role::Pointer));
+                let armed = all.try_for_each(|(place, role)| {
+                    self.watch_logged(probe, target, place, role)
+                });
+                armed.and_then(|()| match led {
+                    Some(place) => self.watch_logged(probe, target, *place, Role::Target),
+                    None => Ok(()),
+                })
+            }
+            // Each call arms its own.
+            Found::InCalls { .. } => Ok(()),
+        };
+        if armed.is_err() {
+            self.disarm_logged(probe);
+        }
+        armed
+    }
+
+    /// Watches one place for a probe.
+    pub(super) fn watch_logged(
+        &mut self,
+        probe: ProbeId,
+        target: &str,
+        place: Place,
+        role: Role,
+    ) -> LiveResult<()> {
         let last = self.bytes_at(place);
-        self.watch_to_log(probe, target, place)?;
+        self.probes.write_log.newest += 1;
+        let number = self.probes.write_log.newest;
+        self.watch_to_log((probe, number), target, place)?;
         let space = self.space_now();
         let module = space.at(place.address).map(|module| module.range.clone());
         self.probes.write_log.places.push(Logged {
+            number,
             probe,
             target: target.to_owned(),
             place,
+            role,
             module,
             last,
             seen_early: BTreeSet::new(),
         });
         Ok(())
+    }
+
+    /// A pointer was written: watches what it leads to now.
+    fn follow_logged(&mut self, probe: ProbeId) {
+        let known = self.probes.by_id.get(&probe);
+        let Some(Location::Logged(place)) = known.map(|known| &known.view.spec.location) else {
+            return;
+        };
+        let place = place.clone();
+        self.unwatch_logged(probe);
+        let found = self.find_logged(&place);
+        let armed = found.and_then(|found| match found {
+            Some(found) => self.arm_logged(probe, &place.to_string(), &found),
+            None => Ok(()),
+        });
+        if let Err(error) = armed {
+            let why = error.one_line();
+            self.warn_of_logged(probe, &format!("no longer logged: {why}"));
+        }
     }
 
     /// Reads the bytes of a place; `None`: there is no memory.
@@ -88,6 +166,11 @@ impl Tracer {
 
     /// Stops logging the writes of a probe.
     pub fn disarm_logged(&mut self, probe: ProbeId) {
+        self.unwatch_logged(probe);
+        self.forget_returns(probe);
+    }
+
+    fn unwatch_logged(&mut self, probe: ProbeId) {
         self.remove_watch(probe);
         let places = &mut self.probes.write_log.places;
         places.retain(|logged| logged.probe != probe);
@@ -98,8 +181,10 @@ impl Tracer {
         let all = self.probes.write_log.places.iter();
         let all: Vec<ProbeId> = all.map(|logged| logged.probe).collect();
         for probe in all {
-            self.disarm_logged(probe);
+            self.unwatch_logged(probe);
         }
+        // The traps are gone with the old program.
+        self.probes.write_log.returns.clear();
         self.probes.write_log.forget_code();
     }
 
@@ -141,29 +226,45 @@ impl Tracer {
         let found = self.find_logged(place);
         let armed = found.and_then(|found| match found {
             Some(found) => {
-                let armed = self.arm_logged(probe, &place.to_string(), found);
+                let armed = self.arm_logged(probe, &place.to_string(), &found);
                 armed.map(|()| Some(found))
             }
             None => Ok(None),
         });
         match armed {
             Ok(Some(found)) => {
-                self.set_logged_state(probe, ProbeState::Bound, Some(told(found)));
+                if let Found::InCalls { .. } = found {
+                    self.bind_calls(probe, place);
+                }
+                self.set_logged_state(probe, ProbeState::Bound, Some(found.told()));
             }
             Ok(None) => {}
             Err(error) => {
                 let why = error.one_line();
-                let known = self.probes.by_id.get(&probe);
-                let is_told = known.is_some_and(|known| known.view.message.as_ref() == Some(&why));
-                if !is_told {
-                    self.journal.send(Control::Warning {
-                        ticks: clock::ticks(),
-                        message: format!("the writes of {place} are not logged: {why}"),
-                    });
-                    self.set_logged_state(probe, ProbeState::Pending, Some(why));
+                self.warn_of_logged(probe, &format!("not logged: {why}"));
+                let known = self.probes.by_id.get_mut(&probe);
+                if let Some(known) = known {
+                    known.view.state = ProbeState::Pending;
                 }
             }
         }
+    }
+
+    /// Warns, once, that writes of a probe are missing.
+    pub(super) fn warn_of_logged(&mut self, id: ProbeId, why: &str) {
+        let Some(probe) = self.probes.by_id.get_mut(&id) else {
+            return;
+        };
+        if probe.view.message.as_deref() == Some(why) {
+            return;
+        }
+        probe.view.message = Some(why.to_owned());
+        let view = probe.view.clone();
+        self.journal.send(Control::Warning {
+            ticks: clock::ticks(),
+            message: format!("the writes of {} are {why}", view.spec.location),
+        });
+        self.journal.probe(self, &view);
     }
 
     fn set_logged_state(&mut self, id: ProbeId, state: ProbeState, message: Option<String>) {
@@ -185,11 +286,28 @@ impl Tracer {
 
     /// Debug registers have fired in a thread: logs its writes to logged places.
     pub fn log_writes(&mut self, tid: Tid, bits: u64) {
-        for index in 0..self.probes.write_log.places.len() {
-            let probe = self.probes.write_log.places[index].probe;
-            let registers = self.probes.watchpoints.of_probe(probe);
-            if bits & registers != 0 {
-                self.log_write(tid, index, registers);
+        let fired: Vec<(u64, u64)> = self
+            .probes
+            .write_log
+            .places
+            .iter()
+            .map(|logged| {
+                let registers = self.probes.watchpoints.of_logged(logged.number);
+                (logged.number, registers)
+            })
+            .filter(|(_, registers)| bits & registers != 0)
+            .collect();
+        for (number, registers) in fired {
+            let places = &self.probes.write_log.places;
+            // A pointer that was written before it has ended it.
+            let Some(index) = places.iter().position(|logged| logged.number == number) else {
+                continue;
+            };
+            let (probe, role) = (places[index].probe, places[index].role.clone());
+            match role {
+                Role::Pointer => self.follow_logged(probe),
+                Role::InCall(call) if !self.is_open(tid, &call) => self.end_logged(number),
+                Role::Target | Role::InCall(_) => self.log_write(tid, index, registers),
             }
         }
     }
@@ -266,14 +384,5 @@ impl Tracer {
             })
             .map(|(other, _)| *other)
             .collect()
-    }
-}
-
-/// Describes where a place is.
-pub(crate) fn told(place: Place) -> String {
-    let Place { address, len } = place;
-    match len {
-        1 => format!("at {address:#x}, 1 byte"),
-        _ => format!("at {address:#x}, {len} bytes"),
     }
 }

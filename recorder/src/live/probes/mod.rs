@@ -13,6 +13,7 @@ pub(crate) mod happenings;
 pub(crate) mod hits;
 pub(crate) mod limit;
 pub(crate) mod logged;
+pub(crate) mod logged_calls;
 pub(crate) mod logged_place;
 pub(crate) mod names;
 pub(crate) mod places;
@@ -31,7 +32,7 @@ use expr::Kept;
 use self::{
     capture::LogpointCapture,
     display::Displays,
-    logged::{WriteLog, told},
+    logged::WriteLog,
     places::message_about,
     stopless::StoplessQueries,
     watchpoints::Watchpoints,
@@ -171,7 +172,7 @@ impl Tracer {
     pub fn add_probe(&mut self, spec: ProbeSpec) -> LiveResult<ProbeView> {
         let scripts = self.probes.scripts.compile_spec(&spec)?;
         let places = match &spec.location {
-            Location::Memory { .. } | Location::Logged(_) => Vec::new(),
+            Location::Memory { .. } => Vec::new(),
             location => match self.places(location) {
                 Ok(places) => places,
                 // A library may still bring the file or function.
@@ -253,8 +254,8 @@ impl Tracer {
         let Some(found) = self.find_logged(place)? else {
             return Ok(None);
         };
-        self.arm_logged(id, &place.to_string(), found)?;
-        Ok(Some(told(found)))
+        self.arm_logged(id, &place.to_string(), &found)?;
+        Ok(Some(found.told()))
     }
 
     /// Finds a probe of the same kind at the same places.
