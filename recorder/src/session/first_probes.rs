@@ -66,7 +66,7 @@ fn check_logged(
         }
         Err(Unplaced::Refused(what) | Unplaced::Unreachable(what)) => return Err(what),
         // `find` has looked for its function.
-        Err(Unplaced::InCalls(function)) => {
+        Err(Unplaced::InCalls { function, .. }) => {
             return Err(format!("no code of {function} was found").into());
         }
     };

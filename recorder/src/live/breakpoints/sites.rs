@@ -156,6 +156,16 @@ impl Sites {
         (pc < copied.end).then(|| exact.map(|(_, original)| *original))
     }
 
+    /// Returns the program's address of the instruction whose copy a thread has just executed, if it is at `pc` behind that copy,
+    /// on its way back.
+    pub fn executed_before(&self, pc: u64) -> Option<u64> {
+        let (_, copied) = self.by_slot.range(..pc).next_back()?;
+        let is_exact = copied.exact.iter().any(|(new, _)| *new == pc);
+        let before = copied.exact.iter().filter(|(new, _)| *new < pc);
+        let last = before.max_by_key(|(new, _)| *new)?;
+        (pc < copied.end && !is_exact).then_some(last.1)
+    }
+
     /// Returns whether `pc` lies in compiled probe code, where the registers are not the program's.
     pub fn is_judging(&self, pc: u64) -> bool {
         self.stub_at(pc).is_some()

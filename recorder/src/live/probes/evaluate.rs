@@ -139,7 +139,7 @@ impl Tracer {
     }
 
     /// Returns a thread whose memory can be read for a limited time only, since the tracer does nothing else meanwhile.
-    fn judged_machine(&self, tid: Tid) -> Result<LiveMachine, String> {
+    pub(super) fn judged_machine(&self, tid: Tid) -> Result<LiveMachine, String> {
         let machine = self.machine(tid).map_err(|error| error.one_line())?;
         Ok(machine.limited(Limit::new(JUDGE_TIME)))
     }

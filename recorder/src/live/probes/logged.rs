@@ -14,7 +14,8 @@ use store::control::{ByteBuf, Control, LoggedWrite};
 use super::{
     logged_calls::OpenCall,
     logged_place::{self, Found, Globals, Place, Unplaced},
-    writer::Writers,
+    logged_variable::CallVariable,
+    writer::{Writer, Writers},
 };
 use crate::{
     clock,
@@ -59,8 +60,14 @@ pub(super) struct Logged {
 pub(crate) struct WriteLog {
     pub(super) places: Vec<Logged>,
     newest: u64,
+    /// The variables of functions, by probe.
+    pub(super) variables: BTreeMap<ProbeId, Arc<[CallVariable]>>,
     /// Where calls return whose variables are logged, and for which probes.
     pub(super) returns: BTreeMap<u64, BTreeSet<ProbeId>>,
+    /// Calls that seemed to be over, but were not seen to return.
+    pub(super) presumed_over: BTreeSet<OpenCall>,
+    /// What was said of missing writes.
+    told: BTreeSet<(ProbeId, String)>,
     pub writers: Writers,
 }
 
@@ -78,15 +85,39 @@ impl Tracer {
         let machine = Globals(|address, bytes: &mut [u8]| memory.read(address, bytes));
         match logged_place::find(place, &self.space_now(), &machine) {
             Ok(found) => Ok(Some(found)),
-            Err(Unplaced::Missing(_) | Unplaced::InCalls(_)) => Ok(None),
+            Err(Unplaced::Missing(_) | Unplaced::InCalls { .. }) => Ok(None),
             Err(Unplaced::Refused(what) | Unplaced::Unreachable(what)) => {
                 Err(LiveError::Evaluate(what))
             }
         }
     }
 
-    /// Begins to log the writes to a place: all that it needs is watched, or nothing.
-    pub fn arm_logged(&mut self, probe: ProbeId, target: &str, found: &Found) -> LiveResult<()> {
+    /// Finds a place and begins to log its writes: all that it needs is watched, or nothing. `None`: there is no such variable yet.
+    ///
+    /// No thread runs meanwhile, so that no pointer changes unseen.
+    pub fn begin_logging(
+        &mut self,
+        probe: ProbeId,
+        place: &LoggedPlace,
+    ) -> LiveResult<Option<Found>> {
+        let was_holding = self.tracee.is_held;
+        // A thread that does not stop may change a pointer; its next write shows it.
+        let _ = self.hold();
+        let found = self.find_logged(place);
+        let armed = found.and_then(|found| match found {
+            Some(found) => {
+                self.arm_logged(probe, &place.to_string(), &found)?;
+                Ok(Some(found))
+            }
+            None => Ok(None),
+        });
+        if !was_holding {
+            self.release();
+        }
+        armed
+    }
+
+    fn arm_logged(&mut self, probe: ProbeId, target: &str, found: &Found) -> LiveResult<()> {
         let armed = match found {
             Found::Fixed(place) => self.watch_logged(probe, target, *place, Role::Target),
             Found::Followed {
@@ -103,7 +134,11 @@ impl Tracer {
                 })
             }
             // Each call arms its own.
-            Found::InCalls { .. } => Ok(()),
+            Found::InCalls { variables, .. } => {
+                let known = &mut self.probes.write_log.variables;
+                known.insert(probe, Arc::clone(variables));
+                Ok(())
+            }
         };
         if armed.is_err() {
             self.disarm_logged(probe);
@@ -146,15 +181,44 @@ impl Tracer {
         };
         let place = place.clone();
         self.unwatch_logged(probe);
-        let found = self.find_logged(&place);
-        let armed = found.and_then(|found| match found {
-            Some(found) => self.arm_logged(probe, &place.to_string(), &found),
-            None => Ok(()),
-        });
-        if let Err(error) = armed {
-            let why = error.one_line();
-            self.warn_of_logged(probe, &format!("no longer logged: {why}"));
+        match self.begin_logging(probe, &place) {
+            Ok(Some(found)) => self.warn_of_lost_pointer(probe, &found),
+            Ok(None) => {}
+            Err(error) => {
+                let why = error.one_line();
+                self.warn_of_logged(probe, &format!("no longer logged: {why}"));
+            }
         }
+    }
+
+    /// A pointer that is set but leads to no memory will not be looked at again if that memory is mapped later.
+    fn warn_of_lost_pointer(&mut self, probe: ProbeId, found: &Found) {
+        let Found::Followed {
+            pointers,
+            target: None,
+        } = found
+        else {
+            return;
+        };
+        let last = pointers.last().and_then(|pointer| self.bytes_at(*pointer));
+        if last.is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0)) {
+            self.warn_of_logged(
+                probe,
+                "not logged while a pointer leads to memory that does not exist when it is set",
+            );
+        }
+    }
+
+    /// Whether a pointer that leads to a probe's target has changed without a write that a thread reports.
+    fn has_lost_pointer(&self, tid: Tid, probe: ProbeId) -> bool {
+        let places = self.probes.write_log.places.iter();
+        let mut pointers =
+            places.filter(|logged| logged.probe == probe && logged.role == Role::Pointer);
+        pointers.any(|pointer| {
+            let registers = self.probes.watchpoints.of_logged(pointer.number);
+            pointer.last != self.bytes_at(pointer.place)
+                && self.others_that_accessed(tid, registers).is_empty()
+        })
     }
 
     /// Reads the bytes of a place; `None`: there is no memory.
@@ -167,13 +231,54 @@ impl Tracer {
     /// Stops logging the writes of a probe.
     pub fn disarm_logged(&mut self, probe: ProbeId) {
         self.unwatch_logged(probe);
+        self.probes.write_log.variables.remove(&probe);
         self.forget_returns(probe);
     }
 
     fn unwatch_logged(&mut self, probe: ProbeId) {
-        self.remove_watch(probe);
+        self.end_places(|logged| logged.probe == probe);
+    }
+
+    /// Ends watched places. Writes that threads have made to them and not reported yet are logged first.
+    pub(super) fn end_places(&mut self, is_over: impl Fn(&Logged) -> bool) {
+        let places = self.probes.write_log.places.iter();
+        let ended = places.filter(|logged| is_over(logged));
+        let ended: Vec<u64> = ended.map(|logged| logged.number).collect();
+        if ended.is_empty() {
+            return;
+        }
+        let was_holding = self.tracee.is_held;
+        // What a thread reports that does not stop in time is ignored.
+        let _ = self.hold();
+        self.log_unreported(&ended);
         let places = &mut self.probes.write_log.places;
-        places.retain(|logged| logged.probe != probe);
+        places.retain(|logged| !ended.contains(&logged.number));
+        self.remove_logged_watches(&ended);
+        if !was_holding {
+            self.release();
+        }
+    }
+
+    /// Logs the writes to some places that held threads have made and not reported yet.
+    fn log_unreported(&mut self, numbers: &[u64]) {
+        let watchpoints = &self.probes.watchpoints;
+        let registers = numbers.iter().map(|number| watchpoints.of_logged(*number));
+        let registers = registers.fold(0, |all, one| all | one);
+        let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
+        for tid in tids {
+            let Some(halt) = self.tracee.halt_mut(tid) else {
+                continue;
+            };
+            let Some(Event::Watch { bits }) = halt.pending else {
+                continue;
+            };
+            halt.pending = Some(Event::Watch {
+                bits: bits & !registers,
+            });
+            for (number, registers) in self.fired(bits & registers) {
+                self.log_write(tid, number, registers);
+            }
+        }
     }
 
     /// The program has become another one.
@@ -185,6 +290,8 @@ impl Tracer {
         }
         // The traps are gone with the old program.
         self.probes.write_log.returns.clear();
+        self.probes.write_log.variables.clear();
+        self.probes.write_log.presumed_over.clear();
         self.probes.write_log.forget_code();
     }
 
@@ -205,6 +312,7 @@ impl Tracer {
             self.disarm_logged(probe);
             self.set_logged_state(probe, ProbeState::Pending, None);
         }
+        self.forget_unmapped_returns(&space);
         let waits = self
             .probes
             .by_id
@@ -223,14 +331,7 @@ impl Tracer {
 
     /// Arms a probe if its place exists now; its message has the reason if that fails.
     fn try_to_log(&mut self, probe: ProbeId, place: &LoggedPlace) {
-        let found = self.find_logged(place);
-        let armed = found.and_then(|found| match found {
-            Some(found) => {
-                let armed = self.arm_logged(probe, &place.to_string(), &found);
-                armed.map(|()| Some(found))
-            }
-            None => Ok(None),
-        });
+        let armed = self.begin_logging(probe, place);
         match armed {
             Ok(Some(found)) => {
                 if let Found::InCalls { .. } = found {
@@ -255,7 +356,7 @@ impl Tracer {
         let Some(probe) = self.probes.by_id.get_mut(&id) else {
             return;
         };
-        if probe.view.message.as_deref() == Some(why) {
+        if !self.probes.write_log.told.insert((id, why.to_owned())) {
             return;
         }
         probe.view.message = Some(why.to_owned());
@@ -286,35 +387,47 @@ impl Tracer {
 
     /// Debug registers have fired in a thread: logs its writes to logged places.
     pub fn log_writes(&mut self, tid: Tid, bits: u64) {
-        let fired: Vec<(u64, u64)> = self
-            .probes
-            .write_log
-            .places
-            .iter()
+        for (number, registers) in self.fired(bits) {
+            let places = &self.probes.write_log.places;
+            // A pointer that was written before it has ended it.
+            let Some(logged) = places.iter().find(|logged| logged.number == number) else {
+                continue;
+            };
+            let (probe, is_pointer) = (logged.probe, logged.role == Role::Pointer);
+            if self.has_lost_pointer(tid, probe) && !is_pointer {
+                self.warn_of_logged(
+                    probe,
+                    "not logged from where a pointer changed and no write to it was seen, as a system call makes, to the next write",
+                );
+                self.follow_logged(probe);
+                continue;
+            }
+            self.log_write(tid, number, registers);
+            if is_pointer {
+                self.follow_logged(probe);
+            }
+        }
+    }
+
+    /// Returns the places of debug registers that have fired, by number, each with its own registers.
+    fn fired(&self, bits: u64) -> Vec<(u64, u64)> {
+        let places = self.probes.write_log.places.iter();
+        places
             .map(|logged| {
                 let registers = self.probes.watchpoints.of_logged(logged.number);
                 (logged.number, registers)
             })
             .filter(|(_, registers)| bits & registers != 0)
-            .collect();
-        for (number, registers) in fired {
-            let places = &self.probes.write_log.places;
-            // A pointer that was written before it has ended it.
-            let Some(index) = places.iter().position(|logged| logged.number == number) else {
-                continue;
-            };
-            let (probe, role) = (places[index].probe, places[index].role.clone());
-            match role {
-                Role::Pointer => self.follow_logged(probe),
-                Role::InCall(call) if !self.is_open(tid, &call) => self.end_logged(number),
-                Role::Target | Role::InCall(_) => self.log_write(tid, index, registers),
-            }
-        }
+            .collect()
     }
 
-    fn log_write(&mut self, tid: Tid, index: usize, registers: u64) {
+    fn log_write(&mut self, tid: Tid, number: u64, registers: u64) {
         let others = self.others_that_accessed(tid, registers);
-        let place = self.probes.write_log.places[index].place;
+        let places = &self.probes.write_log.places;
+        let Some(index) = places.iter().position(|logged| logged.number == number) else {
+            return;
+        };
+        let place = places[index].place;
         let Some(now) = self.bytes_at(place) else {
             return;
         };
@@ -323,22 +436,32 @@ impl Tracer {
         // Its write may be in the bytes that were read for another thread.
         let was_read = logged.seen_early.remove(&tid);
         logged.seen_early.extend(&others);
-        let (probe, target) = (logged.probe, logged.target.clone());
+        let (probe, role) = (logged.probe, logged.role.clone());
+        let target = match role {
+            Role::Pointer => format!("pointer of {}", logged.target),
+            Role::Target | Role::InCall(_) => logged.target.clone(),
+        };
         let shared = was_read || !others.is_empty();
-        let Some(writer) = self.writer(tid, place) else {
-            if old.as_ref() == Some(&now) && !was_read {
+        let writer = self.writer(tid, place);
+        // The runtime uses the stack of a call that has just ended.
+        let is_ours = self.registers(tid).is_ok_and(|registers| {
+            let hooks = self.tracee.memory.hooks_now();
+            hooks.is_of_runtime(registers.rip)
+        });
+        if is_ours {
+            return;
+        }
+        // It wrote elsewhere. But if the value has changed, only the writer is unknown.
+        if writer.is_none() && old.as_ref() == Some(&now) && !was_read {
+            return;
+        }
+        if let Role::InCall(call) = role {
+            let pc = writer.as_ref().and_then(|writer| writer.pc);
+            if !self.is_of_call(tid, number, (&call, place), pc) {
                 return;
             }
-            // The writer is unknown, but the value has changed.
-            return self.send_logged(tid, (probe, target), place, (old, now, shared), None);
-        };
-        self.send_logged(
-            tid,
-            (probe, target),
-            place,
-            (old, now, shared),
-            Some(writer),
-        );
+        }
+        self.send_logged(tid, (probe, target), place, (old, now, shared), writer);
     }
 
     fn send_logged(
@@ -347,7 +470,7 @@ impl Tracer {
         (probe, target): (ProbeId, String),
         place: Place,
         (old, new, shared): (Option<Vec<u8>>, Vec<u8>, bool),
-        writer: Option<Arc<super::writer::Writer>>,
+        writer: Option<Arc<Writer>>,
     ) {
         if let Some(probe) = self.probes.by_id.get_mut(&probe) {
             probe.view.hits += 1;

@@ -1,13 +1,18 @@
 //! Which memory a logged place means, and how the processor's watchpoints cover it.
 
-use std::cell::{Cell, RefCell};
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+};
 
 use debuginfo::value::Look;
 use debuginfo::{
-    AddressSpace, Certainty, Diagnostic, Frame, FrameRegisters, InnermostFrame, Machine, Mapped,
-    Register, Unknown, Wish, global_names,
+    AddressSpace, Certainty, Diagnostic, Frame, InnermostFrame, Machine, Mapped, Register, Unknown,
+    Wish, global_names,
 };
 use expr::{Context, EvalError, Missing};
+
+use super::logged_variable::{self, CallVariable};
 
 use crate::live::model::{LoggedPlace, MAX_LOGGED_LEN};
 
@@ -50,6 +55,12 @@ impl Place {
         address < end && self.address < address.saturating_add(len)
     }
 
+    /// Returns whether all bytes of another place are among its own.
+    pub fn has_all_of(self, other: Place) -> bool {
+        let end = |place: Place| place.address.saturating_add(place.len);
+        self.address <= other.address && end(other) <= end(self)
+    }
+
     /// Describes where it is.
     pub fn told(self) -> String {
         let Place { address, len } = self;
@@ -70,8 +81,11 @@ pub(crate) enum Found {
         pointers: Vec<Place>,
         target: Option<Place>,
     },
-    /// A variable of each call of a function.
-    InCalls { function: String },
+    /// A variable of each call of a function, which may have several copies.
+    InCalls {
+        function: String,
+        variables: Arc<[CallVariable]>,
+    },
 }
 
 impl Found {
@@ -84,7 +98,10 @@ impl Found {
                 let led = target.as_ref().map_or(1, pieces);
                 pointers.iter().map(pieces).sum::<usize>() + led
             }
-            Self::InCalls { .. } => 1,
+            Self::InCalls { variables, .. } => {
+                let lens = variables.iter().map(|variable| variable.len.div_ceil(8));
+                lens.max().unwrap_or(1) as usize
+            }
         }
     }
 
@@ -112,7 +129,7 @@ impl Found {
                     None => format!("nowhere until the pointer at {at} is set"),
                 }
             }
-            Self::InCalls { function } => format!("in each call of {function}"),
+            Self::InCalls { function, .. } => format!("in each call of {function}"),
         }
     }
 }
@@ -127,7 +144,7 @@ pub(crate) enum Unplaced {
     /// A pointer leads nowhere now.
     Unreachable(Diagnostic),
     /// It begins with a variable of a function, which exists while that runs.
-    InCalls(String),
+    InCalls { function: String, name: String },
 }
 
 /// Memory of a process, without a thread.
@@ -176,9 +193,13 @@ pub(crate) fn find(
             }
         }
         LoggedPlace::Expression(text) => match evaluated(text, space, machine) {
-            Err(Unplaced::InCalls(function)) => {
-                check_in_calls(text, &function, space).map_err(Unplaced::Refused)?;
-                Ok(Found::InCalls { function })
+            Err(Unplaced::InCalls { function, name }) => {
+                let found = logged_variable::in_each_call(text, (&function, &name), space);
+                let variables = found.map_err(Unplaced::Refused)?.into();
+                Ok(Found::InCalls {
+                    function,
+                    variables,
+                })
             }
             found => found,
         },
@@ -186,7 +207,7 @@ pub(crate) fn find(
 }
 
 /// Refuses a place that the processor cannot watch as a whole.
-fn check_len(text: &str, found: Place) -> Result<(), Diagnostic> {
+pub(super) fn check_len(text: &str, found: Place) -> Result<(), Diagnostic> {
     if (1..=MAX_LOGGED_LEN).contains(&found.len) {
         return Ok(());
     }
@@ -195,29 +216,6 @@ fn check_len(text: &str, found: Place) -> Result<(), Diagnostic> {
         found.len
     ));
     Err(what.with_hint("log a member or an element of it, or ADDRESS:LENGTH"))
-}
-
-/// Finds the memory of an expression that begins with a variable of the innermost call of a thread.
-///
-/// # Errors
-/// Why it has none.
-pub(crate) fn in_call(text: &str, context: &Context<'_>) -> Result<Place, String> {
-    let expression = parsed(text, context).map_err(|error| error.one_line())?;
-    let value = expr::evaluate(&expression, context).map_err(|error| error.one_line())?;
-    let look = Look {
-        space: context.space,
-        machine: context.machine,
-    };
-    let value = value.unreferenced(&look).unwrap_or(value);
-    let (Some(address), Some(len), None) = (value.address(), value.ty.size(), value.bits) else {
-        return Err("it does not lie in memory there".to_owned());
-    };
-    let place = Place { address, len };
-    check_len(text, place).map_err(|error| error.one_line())?;
-    let mut bytes = vec![0; len as usize];
-    let read = context.machine.memory(address, &mut bytes);
-    read.map_err(|why| why.to_string())?;
-    Ok(place)
 }
 
 /// Whether a program can have memory at all bytes of a place.
@@ -251,7 +249,7 @@ fn frame_in(module: &Mapped, space: &AddressSpace) -> Option<Frame> {
     Some(inside?.unread(Wish::default()))
 }
 
-fn parsed(text: &str, context: &Context<'_>) -> Result<expr::Expr, Diagnostic> {
+pub(super) fn parsed(text: &str, context: &Context<'_>) -> Result<expr::Expr, Diagnostic> {
     let is_type = |name: &str| expr::is_type(name, context);
     expr::parse_with(text, &is_type).map_err(|error| Diagnostic {
         message: format!(
@@ -280,7 +278,8 @@ fn evaluated_in(
     match found {
         Ok(place) => {
             let is_its_own = |read: &Place| place.has_some_of(read.address, read.len);
-            let pointers: Vec<Place> = read.into_iter().filter(|r| !is_its_own(r)).collect();
+            let pointers = read.into_iter().filter(|read| !is_its_own(read));
+            let pointers = outermost(pointers.collect());
             let target = Some(place);
             Ok(match pointers.is_empty() {
                 true => Found::Fixed(place),
@@ -289,11 +288,21 @@ fn evaluated_in(
         }
         Err(Unplaced::Unreachable(what)) if read.is_empty() => Err(Unplaced::Refused(what)),
         Err(Unplaced::Unreachable(_)) => Ok(Found::Followed {
-            pointers: read,
+            pointers: outermost(read),
             target: None,
         }),
         Err(other) => Err(other),
     }
+}
+
+/// Leaves out places that lie in others.
+fn outermost(places: Vec<Place>) -> Vec<Place> {
+    let is_inside = |place: &Place| {
+        let mut others = places.iter().filter(|other| *other != place);
+        others.any(|other| other.has_all_of(*place))
+    };
+    let all = places.iter().filter(|place| !is_inside(place));
+    all.copied().collect()
 }
 
 fn placed_in(
@@ -451,7 +460,10 @@ fn local(expression: &expr::Expr, space: &AddressSpace) -> Option<Unplaced> {
         .iter()
         .find_map(|name| Some((name, function_with(name, space)?)))?;
     if let Some((path, _)) = asked.rsplit_once("::") {
-        return Some(Unplaced::InCalls(path.to_owned()));
+        return Some(Unplaced::InCalls {
+            function: path.to_owned(),
+            name,
+        });
     }
     let message = format!(
         "{name} is a variable of {function}, which has a place in memory only while {function} runs"
@@ -459,57 +471,6 @@ fn local(expression: &expr::Expr, space: &AddressSpace) -> Option<Unplaced> {
     Some(Unplaced::Refused(Diagnostic::new(message).with_hint(format!(
         "log it in each call: --log-writes {function}::{name}; or see it at each pass: --logpoint {function} '{name}={{{name}}}'; or find every write afterwards: record --full, then last-write {name}"
     ))))
-}
-
-/// A register's value in a call that does not exist: some address of a stack.
-const SOME_STACK: u64 = 0x7fff_ffff_0000;
-
-/// Refuses a variable of a function whose calls cannot be seen, or that does not lie in memory when the function begins.
-fn check_in_calls(text: &str, function: &str, space: &AddressSpace) -> Result<(), Diagnostic> {
-    let refused = |why: String| {
-        let name = text.rsplit("::").next().unwrap_or(text);
-        Diagnostic::new(format!("the writes of {text} cannot be logged: {why}")).with_hint(format!(
-            "find every write afterwards: record --full={function}, then last-write {name}"
-        ))
-    };
-    let places = space.function_places(function);
-    if places.is_empty() {
-        return Err(refused(format!("no code of {function} was found")));
-    }
-    if places.iter().any(|place| place.inlined) {
-        return Err(refused(format!(
-            "calls of {function} are inlined, and an inlined call has no end to see"
-        )));
-    }
-    // What a pointer in a register leads to is in memory all the same.
-    let is_variable = text.chars().all(|c| c.is_alphanumeric() || "_:<>".contains(c));
-    if !is_variable {
-        return Ok(());
-    }
-    for place in &places {
-        let registers = FrameRegisters::partly(|_| Some(SOME_STACK), Wish::default());
-        let frame = InnermostFrame::at(space, place.address, usize::MAX);
-        let frame = frame.and_then(|frame| frame.of(registers));
-        let Some(frame) = frame else {
-            return Err(refused(format!("where a call of {function} has its variables is not known")));
-        };
-        let machine = Globals(|_, bytes: &mut [u8]| {
-            bytes.fill(0);
-            Ok(())
-        });
-        let context = Context {
-            space,
-            machine: &machine,
-            frames: &[frame],
-            index: 0,
-            calls: None,
-            kept: None,
-        };
-        in_call(text, &context).map_err(|why| {
-            refused(format!("when a call of {function} begins, {why}"))
-        })?;
-    }
-    Ok(())
 }
 
 /// Finds a function of the program's own modules that has a variable of that name, `FUNCTION::NAME` or `NAME`.

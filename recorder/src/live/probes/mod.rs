@@ -15,6 +15,7 @@ pub(crate) mod limit;
 pub(crate) mod logged;
 pub(crate) mod logged_calls;
 pub(crate) mod logged_place;
+pub(crate) mod logged_variable;
 pub(crate) mod names;
 pub(crate) mod places;
 pub(crate) mod stopless;
@@ -251,11 +252,8 @@ impl Tracer {
 
     /// Arms a new probe that logs writes, if its place exists. Returns the place.
     fn begin_to_log(&mut self, id: ProbeId, place: &LoggedPlace) -> LiveResult<Option<String>> {
-        let Some(found) = self.find_logged(place)? else {
-            return Ok(None);
-        };
-        self.arm_logged(id, &place.to_string(), &found)?;
-        Ok(Some(found.told()))
+        let found = self.begin_logging(id, place)?;
+        Ok(found.map(|found| found.told()))
     }
 
     /// Finds a probe of the same kind at the same places.
@@ -273,7 +271,11 @@ impl Tracer {
         let is_same = |probe: &Probe| {
             let known = &probe.view.places;
             // Catchpoints share a place, but catch different types.
-            let is_catch = matches!(spec.location, Location::Throw { .. } | Location::Event(_));
+            // So do variables of one function.
+            let is_catch = matches!(
+                spec.location,
+                Location::Throw { .. } | Location::Event(_) | Location::Logged(_)
+            );
             let is_there = if is_catch || places.is_empty() || known.is_empty() {
                 probe.view.spec.location == spec.location
             } else {

@@ -44,7 +44,7 @@ impl Tracer {
                 Ok(names.flat_map(|name| self.entries(&space, name)).collect())
             }
             Location::Logged(place) => match self.find_logged(place)? {
-                Some(Found::InCalls { function }) => self.places(&Location::Function(function)),
+                Some(Found::InCalls { function, .. }) => self.places(&Location::Function(function)),
                 _ => Ok(Vec::new()),
             },
             Location::Memory { .. } | Location::Signal(_) => Ok(Vec::new()),

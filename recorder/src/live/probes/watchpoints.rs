@@ -217,15 +217,15 @@ impl Tracer {
         }
         let set = self.set_watches();
         if set.is_err() {
-            self.remove_logged_watch(number);
+            self.remove_logged_watches(&[number]);
         }
         set
     }
 
-    /// Removes the watchpoints of a place whose writes are logged.
-    pub fn remove_logged_watch(&mut self, number: u64) {
+    /// Removes the watchpoints of places whose writes are logged.
+    pub fn remove_logged_watches(&mut self, numbers: &[u64]) {
         for watch in &mut self.probes.watchpoints.watches {
-            watch.take_if(|watch| watch.logged == Some(number));
+            watch.take_if(|watch| watch.logged.is_some_and(|number| numbers.contains(&number)));
         }
         // A thread that does not stop keeps its register; what it reports is ignored.
         let _ = self.set_watches();
