@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Row, Scratch, fixture_artifact, marked_line};
+use e2e::{
+    Comparison, Hindsight, Nesting, Program, Recording, Row, Scratch, fixture_artifact, marked_line,
+};
 
 /// A change: the line, and the new bytes in hexadecimal.
 type Written = (u64, String);
@@ -187,7 +189,10 @@ fn each_live_call_has_its_own_variable() {
         let places: BTreeSet<i64> = rows.iter().filter_map(|row| row["addr"].as_i64()).collect();
         assert_eq!(places.len(), 3, "{artifact}");
         assert!(
-            !comparison.own_lines.iter().any(|line| line.contains("not logged")),
+            !comparison
+                .own_lines
+                .iter()
+                .any(|line| line.contains("not logged")),
             "{:?}",
             comparison.own_lines
         );
@@ -207,7 +212,8 @@ fn calls_without_a_watchpoint_are_told() {
             .filter(|line| line.contains("product::out are not logged in every call"))
             .collect();
         assert_eq!(told.len(), 1, "{artifact}: {:?}", comparison.own_lines);
-        let kept = "SELECT count(*) FROM events WHERE kind = 'warning' AND text LIKE '%four watchpoints%'";
+        let kept =
+            "SELECT count(*) FROM events WHERE kind = 'warning' AND text LIKE '%four watchpoints%'";
         assert_eq!(comparison.recording.number(kept), 1, "{artifact}");
     }
 }
@@ -223,7 +229,10 @@ fn memory_that_a_call_has_no_longer_is_not_its_variable() {
         assert_eq!(lines(&rows), each.repeat(3), "{artifact}: {rows:#?}");
         assert!(rows.iter().all(|row| text(row, "function") == "leaves"));
         // Two variables of one function share memory, one after the other.
-        for (name, mark, last) in [("first", "first", "06000000"), ("second", "second", "08000000")] {
+        for (name, mark, last) in [
+            ("first", "first", "06000000"),
+            ("second", "second", "08000000"),
+        ] {
             let place = format!("shared_slot::{name}.tail");
             let comparison = recorded(artifact, &[], &place);
             let rows = writes(&comparison.recording, &place);
@@ -240,7 +249,11 @@ fn variables_of_inner_blocks_are_logged_in_their_block() {
         let comparison = recorded(artifact, &[], "sum::step");
         let rows = writes(&comparison.recording, "sum::step");
         // sum(3), sum(0) and sum(2), in any order.
-        assert_eq!(lines(&rows), [at("step"), at("add")].repeat(5), "{artifact}: {rows:#?}");
+        assert_eq!(
+            lines(&rows),
+            [at("step"), at("add")].repeat(5),
+            "{artifact}: {rows:#?}"
+        );
     }
 }
 
@@ -248,7 +261,8 @@ fn variables_of_inner_blocks_are_logged_in_their_block() {
 fn threads_have_their_own_variables_and_write_those_of_others() {
     for artifact in BOTH {
         let comparison = recorded(artifact, &[], "on_thread::own");
-        let of_threads = "SELECT count(*) AS n FROM writes WHERE target = 'on_thread::own' GROUP BY tid";
+        let of_threads =
+            "SELECT count(*) AS n FROM writes WHERE target = 'on_thread::own' GROUP BY tid";
         let counts: Vec<i64> = comparison
             .recording
             .rows(of_threads)
@@ -274,14 +288,25 @@ fn what_pointers_lead_to_is_logged_as_by_gdb() {
     let seen = changes(&comparison.recording, "current->value");
     let before: Vec<u64> = seen.iter().map(|(line, _)| *line).collect();
     let set = at("set");
-    let expected = [set, at("direct"), set, at("add"), set, set, set, at("the last one")];
+    let expected = [
+        set,
+        at("direct"),
+        set,
+        at("add"),
+        set,
+        set,
+        set,
+        at("the last one"),
+    ];
     assert_eq!(before, expected, "{seen:#?}");
     // The pointer that the kernel has written is not followed at once, and the output says so.
     let values: Vec<&str> = seen.iter().map(|(_, bytes)| &bytes[..2]).collect();
     assert_eq!(values, ["02", "03", "05", "06", "08", "0b", "0d", "0e"]);
     assert!(
         comparison.own_lines.iter().any(|line| {
-            line.contains("the writes of current->value are not logged from where a pointer changed")
+            line.contains(
+                "the writes of current->value are not logged from where a pointer changed",
+            )
         }),
         "{:?}",
         comparison.own_lines
@@ -309,12 +334,19 @@ fn each_pointer_of_a_chain_is_followed() {
     let seen = changes(&comparison.recording, "list->next->value");
     let set = line("pointed.c", "set");
     let expected = ["09000000", "0b000000", "0c000000"];
-    let expected: Vec<Written> = expected.iter().map(|new| (set, (*new).to_owned())).collect();
+    let expected: Vec<Written> = expected
+        .iter()
+        .map(|new| (set, (*new).to_owned()))
+        .collect();
     assert_eq!(seen, expected);
     let moves = writes(&comparison.recording, "pointer of list->next->value");
     assert_eq!(
         lines(&moves)[..],
-        [line("pointed.c", "chain"), line("pointed.c", "chain"), line("pointed.c", "moved")],
+        [
+            line("pointed.c", "chain"),
+            line("pointed.c", "chain"),
+            line("pointed.c", "moved")
+        ],
         "{moves:#?}"
     );
     let comparison = recorded("logged_pointed_O2", &[], "elements[at]");
@@ -337,7 +369,10 @@ fn history_and_last_write_use_the_writes_of_local_variables() {
         format!("{}:{}", path.display(), line("calls.c", mark))
     };
     assert!(told.contains("sum::total became "), "{told}");
-    assert!(told.contains(&format!("(sum at {})", at("twice"))), "{told}");
+    assert!(
+        told.contains(&format!("(sum at {})", at("twice"))),
+        "{told}"
+    );
     assert!(told.contains(&at("add")), "{told}");
     assert!(!told.contains("--log-writes"), "{told}");
     let values = comparison
@@ -347,7 +382,11 @@ fn history_and_last_write_use_the_writes_of_local_variables() {
     let logged = changes(&comparison.recording, "sum::total");
     let logged: Vec<String> = logged
         .iter()
-        .map(|(_, bytes)| u32::from_str_radix(&bytes[..2], 16).expect("a number").to_string())
+        .map(|(_, bytes)| {
+            u32::from_str_radix(&bytes[..2], 16)
+                .expect("a number")
+                .to_string()
+        })
         .collect();
     for value in &logged {
         assert!(values.contains(&value.as_str()), "{value}: {values:?}");
@@ -385,7 +424,14 @@ fn a_second_run_logs_the_same_expressions() {
     let program = program("logged_calls", &[], &scratch);
     let (_, recording) = Hindsight::record(&scratch, &["-f", "sum"], &program);
     let path = recording.path().to_str().expect("paths of tests are text");
-    let words = ["rerun", path, "--log-writes", "product::out", "-o", "second"];
+    let words = [
+        "rerun",
+        path,
+        "--log-writes",
+        "product::out",
+        "-o",
+        "second",
+    ];
     let rerun = Hindsight::command(&scratch, &words).run();
     assert_eq!(rerun.status.as_shell_code(), 0, "{}", rerun.errors());
     let told = rerun.errors();
@@ -398,10 +444,50 @@ fn a_second_run_logs_the_same_expressions() {
 }
 
 #[test]
+fn the_command_of_a_second_run_logs_a_local_variable_as_printed() {
+    let scratch = Scratch::new("rerun-printed");
+    let program = program("logged_calls", &[], &scratch);
+    let (_, recording) = Hindsight::record(&scratch, &["-f", "sum"], &program);
+    for asked in [["last-write sum::total"], ["why sum::total"]] {
+        let lines = [&["goto last"][..], &asked[..]].concat();
+        let told = recording.prompt(&lines).text();
+        let command = told
+            .lines()
+            .find_map(|line| Some(line.split_once("hindsight rerun ")?.1));
+        let command = command.unwrap_or_else(|| panic!("{asked:?}: {told}"));
+        let words: Vec<&str> = command
+            .split_whitespace()
+            .map(|word| word.trim_matches('\''))
+            .collect();
+        let words = [&["rerun"][..], &words[..]].concat();
+        let rerun = Hindsight::command(&scratch, &words).run();
+        assert_eq!(
+            rerun.status.as_shell_code(),
+            0,
+            "{words:?}: {}",
+            rerun.errors()
+        );
+        let told = rerun.errors();
+        assert!(
+            told.contains("11 writes to sum::total:"),
+            "{words:?}: {told}"
+        );
+    }
+}
+
+#[test]
 fn variables_that_no_watchpoint_can_follow_are_refused() {
     for (artifact, place, wanted) in [
-        ("logged_calls_O2", "sum::i", "a register, or nowhere, at times"),
-        ("logged_calls_O2", "sum::n", "a register, or nowhere, at times"),
+        (
+            "logged_calls_O2",
+            "sum::i",
+            "a register, or nowhere, at times",
+        ),
+        (
+            "logged_calls_O2",
+            "sum::n",
+            "a register, or nowhere, at times",
+        ),
         ("logged_calls", "main::argv[0]", "through a pointer"),
         ("logged_calls", "product::nothing", "nothing"),
         ("logged_calls", "numbers", "--log-writes main::numbers"),
@@ -411,8 +497,17 @@ fn variables_that_no_watchpoint_can_follow_are_refused() {
         let path = path.to_str().expect("paths of tests are text");
         let words = ["record", "-o", "out", "--log-writes", place, "--", path];
         let ended = Hindsight::command(&scratch, &words).run();
-        assert_eq!(ended.status.as_shell_code(), 2, "{place}: {}", ended.errors());
+        assert_eq!(
+            ended.status.as_shell_code(),
+            2,
+            "{place}: {}",
+            ended.errors()
+        );
         assert_eq!(ended.text(), "", "{place}: the program has not run");
-        assert!(ended.errors().contains(wanted), "{place}: {}", ended.errors());
+        assert!(
+            ended.errors().contains(wanted),
+            "{place}: {}",
+            ended.errors()
+        );
     }
 }

@@ -201,7 +201,9 @@ impl<'a> Walk<'_, '_, 'a> {
         if depth < MAX_DEPTH {
             let around = self.begins;
             for block in blocks {
-                let first = ranges(self.session, &block).first().map(|(begin, _)| *begin);
+                let first = ranges(self.session, &block)
+                    .first()
+                    .map(|(begin, _)| *begin);
                 self.begins = first.or(around);
                 self.block(&block, depth + 1);
             }

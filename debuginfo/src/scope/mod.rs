@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 use gimli::constants as dw;
 
+use crate::address_space::Mapped;
 use crate::location::ir::Int;
 use crate::location::{self, FixedPlace, FrameContext, Piece, ValuePlace};
-use crate::address_space::Mapped;
 use crate::machine::{Certainty, EntryPlace, Machine, Unknown};
 use crate::model::Svma;
 use crate::module::Module;
@@ -189,7 +189,9 @@ impl Variable {
     /// The first address of its block in a process that has its module as `mapped`; `None`: it is the function's own.
     #[must_use]
     pub fn block_begins(&self, mapped: &Mapped) -> Option<u64> {
-        self.about.block_begins.map(|svma| mapped.address(Svma(svma)))
+        self.about
+            .block_begins
+            .map(|svma| mapped.address(Svma(svma)))
     }
 
     /// Finds the place of the variable that is valid for every thread at the address of `site`.

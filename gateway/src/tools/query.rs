@@ -273,7 +273,8 @@ impl Question {
                 conditions,
                 ..*self
             };
-            let found = recordings::rows(session, cancel, &near.rows(&column, first, limit), limit)?;
+            let found =
+                recordings::rows(session, cancel, &near.rows(&column, first, limit), limit)?;
             if found.rows.len() == limit {
                 return Ok(found);
             }

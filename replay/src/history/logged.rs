@@ -64,17 +64,19 @@ impl Machine for Left<'_> {
     }
 }
 
-/// Memory and registers that are all zero: enough for the type of an expression.
-struct Zero;
+/// Memory whose words are all 1, and registers: enough for the type of an expression. No pointer is null.
+struct One;
 
-impl Machine for Zero {
+impl Machine for One {
     fn memory(&self, _: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
-        bytes.fill(0);
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from(at.is_multiple_of(8));
+        }
         Ok(Certainty::Known)
     }
 
     fn register(&self, _: Register) -> Result<(u64, Certainty), Unknown> {
-        Ok((0, Certainty::Known))
+        Ok((1, Certainty::Known))
     }
 
     fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
@@ -86,9 +88,8 @@ impl Functions {
     /// Returns whether a place whose writes are logged is a variable of one of the functions, as in `push::q`.
     pub(super) fn is_of(&self, target: &str) -> bool {
         let name = self.name.strip_prefix("*::").unwrap_or(&self.name);
-        expr::path_of(target).is_some_and(|path| {
-            expr::is_called(&self.name, path) || expr::is_called(path, name)
-        })
+        expr::path_of(target)
+            .is_some_and(|path| expr::is_called(&self.name, path) || expr::is_called(path, name))
     }
 }
 
@@ -115,7 +116,7 @@ impl Tracked {
             return Ok(None);
         };
         let inside = expr::without_path(text, path);
-        let expression = parsed(&inside, &outside(&space, &Zero))?;
+        let expression = parsed(&inside, &outside(&space, &One))?;
         let scope = HistoryScope::Within(Functions {
             ids: timeline.functions_matching(path),
             entry: Some(entry.entry),
@@ -143,8 +144,8 @@ impl Tracked {
                     Some(path) => expr::without_path(text, path),
                     None => text.to_owned(),
                 };
-                let is_it = functions.is_of(written.target)
-                    && inside(written.target) == inside(&self.text);
+                let is_it =
+                    functions.is_of(written.target) && inside(written.target) == inside(&self.text);
                 if !is_it {
                     return Ok(Some(Sight::Elsewhere));
                 }
@@ -185,7 +186,7 @@ impl Tracked {
         };
         let context = Context {
             space,
-            machine: &Zero,
+            machine: &One,
             frames: &frames,
             index: 0,
             calls: None,
@@ -194,7 +195,7 @@ impl Tracked {
         let value = expr::evaluate(&self.expression, &context).ok()?;
         let look = Look {
             space,
-            machine: &Zero,
+            machine: &One,
         };
         Some(value.unreferenced(&look).unwrap_or(value).ty)
     }

@@ -101,7 +101,7 @@ impl Past {
         self.tracked_at(expression, self.position())
     }
 
-    fn tracked_at(&self, expression: &str, here: Position) -> Result<Tracked, Failure> {
+    pub(super) fn tracked_at(&self, expression: &str, here: Position) -> Result<Tracked, Failure> {
         Tracked::at(&self.timeline, expression, here.seq, here.tid, here.frame)
             .map_err(|error| of_replay(&error))
     }

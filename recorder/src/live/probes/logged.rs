@@ -125,9 +125,8 @@ impl Tracer {
                 target: led,
             } => {
                 let mut all = pointers.iter().map(|pointer| (*pointer, Role::Pointer));
-                let armed = all.try_for_each(|(place, role)| {
-                    self.watch_logged(probe, target, place, role)
-                });
+                let armed =
+                    all.try_for_each(|(place, role)| self.watch_logged(probe, target, place, role));
                 armed.and_then(|()| match led {
                     Some(place) => self.watch_logged(probe, target, *place, Role::Target),
                     None => Ok(()),

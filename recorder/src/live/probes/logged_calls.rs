@@ -8,10 +8,7 @@ use std::collections::BTreeSet;
 use debuginfo::{AddressSpace, Frame, backtrace};
 
 use super::{
-    evaluate::MOST_FRAMES,
-    logged::Role,
-    logged_place::Place,
-    logged_variable::CallVariable,
+    evaluate::MOST_FRAMES, logged::Role, logged_place::Place, logged_variable::CallVariable,
 };
 use crate::{
     live::{
@@ -221,8 +218,8 @@ impl Tracer {
         pc: Option<u64>,
     ) -> Standing {
         let variables = self.probes.write_log.variables.get(&probe);
-        let variable = variables
-            .and_then(|variables| variables.iter().find(|one| one.entry == call.entry));
+        let variable =
+            variables.and_then(|variables| variables.iter().find(|one| one.entry == call.entry));
         if !self.tracee.threads.contains_key(&call.tid) {
             return Standing::Over;
         }

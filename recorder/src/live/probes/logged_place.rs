@@ -206,6 +206,18 @@ pub(crate) fn find(
     }
 }
 
+/// Returns whether logging tells who writes a variable of a function, or a part of one, in a process that has these modules: `text`
+/// is `FUNCTION::VARIABLE`. A parameter's value comes from the caller.
+#[must_use]
+pub fn tells_writes_in_calls(text: &str, space: &AddressSpace) -> bool {
+    let nowhere = Globals(|_, _: &mut [u8]| Err(std::io::ErrorKind::NotFound.into()));
+    let place = LoggedPlace::Expression(text.to_owned());
+    let Ok(Found::InCalls { variables, .. }) = find(&place, space, &nowhere) else {
+        return false;
+    };
+    !variables.iter().any(CallVariable::is_parameter)
+}
+
 /// Refuses a place that the processor cannot watch as a whole.
 pub(super) fn check_len(text: &str, found: Place) -> Result<(), Diagnostic> {
     if (1..=MAX_LOGGED_LEN).contains(&found.len) {
@@ -525,5 +537,15 @@ mod tests {
         assert!(place.has_some_of(0xff8, 16));
         assert!(!place.has_some_of(0x1004, 4));
         assert!(!place.has_some_of(0xffc, 4));
+    }
+
+    #[test]
+    fn pointers_inside_of_others_need_no_watchpoint() {
+        let at = |address, len| Place { address, len };
+        let read = vec![at(0x1000, 16), at(0x1008, 8), at(0x100c, 8), at(0x2000, 8)];
+        assert_eq!(
+            outermost(read),
+            [at(0x1000, 16), at(0x100c, 8), at(0x2000, 8)]
+        );
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn in_each_call(
     found.map_err(|why| {
         let what = format!("the writes of {text} cannot be logged: {why}");
         Diagnostic::new(what).with_hint(format!(
-            "find every write afterwards: record --full --function '{function}', then last-write {text}"
+            "find every write afterwards: record --full, then last-write {text}"
         ))
     })
 }
@@ -103,6 +103,11 @@ impl CallVariable {
         check_len(inside, part).map_err(|error| error.one_line())?;
         found.len = part.len;
         Ok(found)
+    }
+
+    /// Returns whether its value comes from its function's caller.
+    pub fn is_parameter(&self) -> bool {
+        self.variable.is_parameter
     }
 
     /// The frame, where the variable is visible.

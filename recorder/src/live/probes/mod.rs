@@ -31,12 +31,8 @@ use debuginfo::{AddressSpace, LineError};
 use expr::Kept;
 
 use self::{
-    capture::LogpointCapture,
-    display::Displays,
-    logged::WriteLog,
-    places::message_about,
-    stopless::StoplessQueries,
-    watchpoints::Watchpoints,
+    capture::LogpointCapture, display::Displays, logged::WriteLog, places::message_about,
+    stopless::StoplessQueries, watchpoints::Watchpoints,
 };
 use crate::live::{
     breakpoints::sites::User,

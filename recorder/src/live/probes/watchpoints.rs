@@ -200,7 +200,11 @@ impl Tracer {
         let watches = &mut self.probes.watchpoints.watches;
         let free = watches.iter().filter(|watch| watch.is_none()).count();
         if pieces.len() > free {
-            return Err(LiveError::Evaluate(too_few(target, &Found::Fixed(place), free)));
+            return Err(LiveError::Evaluate(too_few(
+                target,
+                &Found::Fixed(place),
+                free,
+            )));
         }
         let mut pieces = pieces.into_iter();
         for watch in watches.iter_mut().filter(|watch| watch.is_none()) {

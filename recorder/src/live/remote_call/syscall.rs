@@ -178,7 +178,8 @@ fn is_within_call(tid: Tid) -> bool {
     const EVENTS: std::ops::RangeInclusive<i32> = 1..=libc::PTRACE_EVENT_SECCOMP;
     ptrace::stop_info(tid).is_ok_and(|info| {
         let is_event = EVENTS.contains(&(info.si_code >> 8));
-        info.si_signo == libc::SIGTRAP && (is_event || matches!(info.si_code, AT_CALL | libc::SIGTRAP))
+        info.si_signo == libc::SIGTRAP
+            && (is_event || matches!(info.si_code, AT_CALL | libc::SIGTRAP))
     })
 }
 
