@@ -154,17 +154,24 @@ for found in stops():
 #[test]
 fn writes_to_local_variables_are_those_of_gdb() {
     for artifact in BOTH {
-        for (function, variable) in [
-            ("sum", "total"),
-            ("product", "out"),
-            ("comes_after", "other"),
-            ("on_thread", "own"),
+        for (function, variable, calls) in [
+            ("sum", "total", 3),
+            ("product", "out", 3),
+            ("comes_after", "other", 3),
+            ("on_thread", "own", 8),
         ] {
             let place = format!("{function}::{variable}");
             let comparison = recorded(artifact, &[], &place);
             let mut seen = changes(&comparison.recording, &place);
             let program = program(artifact, &[], &comparison.scratch);
             let mut told = gdb_in_calls(&program, function, variable);
+            // The first write of a call may find the same value in what earlier calls left on the stack.
+            let first = line("calls.c", variable);
+            seen.retain(|(line, _)| *line != first);
+            told.retain(|(line, _)| *line != first);
+            let of_first = lines(&writes(&comparison.recording, &place));
+            let of_first = of_first.iter().filter(|line| **line == first);
+            assert_eq!(of_first.count(), calls, "{artifact}: {place}");
             if function == "on_thread" {
                 // Two threads at once: the order is another one in each run.
                 seen.sort();

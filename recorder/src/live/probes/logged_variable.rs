@@ -227,7 +227,7 @@ fn the_only(name: &str, at: u64, space: &AddressSpace) -> Result<(Variable, u64)
     }
 }
 
-/// A machine whose memory is all zero, which notes what was read.
+/// A machine whose words are all 1, so that no pointer is null. It notes what was read.
 #[derive(Default)]
 struct Blank {
     read: RefCell<Vec<Place>>,
@@ -235,7 +235,9 @@ struct Blank {
 
 impl Machine for Blank {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
-        bytes.fill(0);
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from(at.is_multiple_of(8));
+        }
         let len = bytes.len() as u64;
         self.read.borrow_mut().push(Place { address, len });
         Ok(Certainty::Known)
