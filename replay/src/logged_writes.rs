@@ -76,10 +76,12 @@ impl LoggedWrite {
     }
 }
 
-/// What all writes to one place wrote.
+/// What all writes to one place of one name wrote.
 #[derive(Clone, Debug)]
 struct Place {
     range: Range<u64>,
+    /// The number of its name.
+    target: usize,
     /// The events, in order.
     seqs: Vec<u64>,
     /// The bytes of each, one after the other.
@@ -90,6 +92,22 @@ struct Place {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedBytes {
     places: Vec<Place>,
+    /// The places by range and name: a variable of a function has many.
+    by_range: FxHashMap<(u64, u64, usize), usize>,
+    /// All writes in order: event, place, and number among those to the place.
+    order: Vec<(u64, u32, u32)>,
+    /// The names of the places, as the user wrote them.
+    targets: Vec<String>,
+    /// The stacks of threads, as far as they are known.
+    stacks: Vec<(u32, Range<u64>)>,
+}
+
+/// What a logged write wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Written<'b> {
+    pub target: &'b str,
+    pub address: u64,
+    pub bytes: &'b [u8],
 }
 
 impl LoggedBytes {
@@ -98,16 +116,25 @@ impl LoggedBytes {
             return;
         };
         let range = address..address.saturating_add(bytes.len() as u64);
-        let known = self.places.iter().position(|place| place.range == range);
-        let known = known.unwrap_or_else(|| {
+        let name = event.text.as_deref().unwrap_or_default();
+        let target = self.targets.iter().position(|target| target == name);
+        let target = target.unwrap_or_else(|| {
+            self.targets.push(name.to_owned());
+            self.targets.len() - 1
+        });
+        let key = (range.start, range.end, target);
+        let known = *self.by_range.entry(key).or_insert(self.places.len());
+        if known == self.places.len() {
             self.places.push(Place {
                 range,
+                target,
                 seqs: Vec::new(),
                 bytes: Vec::new(),
             });
-            self.places.len() - 1
-        });
+        }
         let place = &mut self.places[known];
+        let number = place.seqs.len() as u32;
+        self.order.push((event.seq, known as u32, number));
         place.seqs.push(event.seq);
         place.bytes.extend_from_slice(bytes);
     }
@@ -131,20 +158,38 @@ impl LoggedBytes {
     }
 
     /// Returns what event `seq` wrote, and where, if it is a logged write.
-    pub(crate) fn at(&self, seq: u64) -> Option<(u64, &[u8])> {
-        self.places.iter().find_map(|place| {
-            let index = place.seqs.binary_search(&seq).ok()?;
-            let len = (place.range.end - place.range.start) as usize;
-            let bytes = place.bytes.get(index * len..(index + 1) * len)?;
-            Some((place.range.start, bytes))
+    pub(crate) fn at(&self, seq: u64) -> Option<Written<'_>> {
+        let found = self.order.binary_search_by_key(&seq, |(seq, ..)| *seq);
+        let (_, place, index) = self.order[found.ok()?];
+        let (place, index) = (&self.places[place as usize], index as usize);
+        let len = (place.range.end - place.range.start) as usize;
+        Some(Written {
+            target: &self.targets[place.target],
+            address: place.range.start,
+            bytes: place.bytes.get(index * len..(index + 1) * len)?,
         })
+    }
+
+    /// Returns the names of all places, as the user wrote them.
+    pub(crate) fn targets(&self) -> &[String] {
+        &self.targets
+    }
+
+    /// Returns the thread whose stack has an address, if it is known.
+    pub(crate) fn owner(&self, address: u64) -> Option<u32> {
+        let mut stacks = self.stacks.iter().rev();
+        let found = stacks.find(|(_, stack)| stack.contains(&address));
+        found.map(|(tid, _)| *tid)
     }
 
     /// Returns the last write at or before event `seq` to exactly this place.
     pub(crate) fn last_to(&self, range: &Range<u64>, seq: u64) -> Option<u64> {
-        let place = self.places.iter().find(|place| place.range == *range)?;
-        let index = place.seqs.partition_point(|at| *at <= seq).checked_sub(1)?;
-        Some(place.seqs[index])
+        let places = self.places.iter().filter(|place| place.range == *range);
+        let last = places.filter_map(|place| {
+            let index = place.seqs.partition_point(|at| *at <= seq).checked_sub(1)?;
+            Some(place.seqs[index])
+        });
+        last.max()
     }
 }
 
@@ -226,6 +271,13 @@ impl Timeline {
                 found.add(&event);
             }
         }
+        if !found.places.is_empty() {
+            for event in self.others.events(self.marks.all(Kind::ThreadStart))? {
+                if let (Some(tid), Some(low), Some(size)) = (event.tid, event.addr, event.size) {
+                    found.stacks.push((tid, low..low.saturating_add(size)));
+                }
+            }
+        }
         Ok(self.on_demand.logged_bytes.get_or_init(|| found))
     }
 }
@@ -292,7 +344,9 @@ mod tests {
         assert_eq!(last(0x12..0x20, 9), []);
         assert_eq!(last(0x10..0x12, 1), []);
         assert_eq!(all.last_to(&(0x10..0x12), 9), Some(5));
-        assert_eq!(all.at(4), Some((0x20, &[9, 9][..])));
+        let written = all.at(4).unwrap();
+        assert_eq!((written.address, written.bytes), (0x20, &[9, 9][..]));
+        assert_eq!(written.target, "total");
         assert_eq!(all.at(3), None);
         assert_eq!(all.last_to(&(0x10..0x11), 9), None);
     }

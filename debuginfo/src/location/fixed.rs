@@ -48,6 +48,29 @@ pub(crate) fn fixed_place(
     })?
 }
 
+/// Explains why the variable `id` does not lie at one place of its function's frame as long as a call lasts; `None`: it does.
+pub(crate) fn why_unsettled(module: &Arc<Module>, id: DieId) -> Option<&'static str> {
+    let why = with_session(module.entries(), id, |session, die| {
+        let chain = session.chain(die);
+        let stated = |name| {
+            let mut found = chain.iter().map(|die| (die, session.attr(die, name)));
+            found.find_map(|(die, value)| Some((die, value?)))
+        };
+        let Some((at, value)) = stated(dw::DW_AT_location) else {
+            return Some("the compiler has removed it");
+        };
+        if value.exprloc_value().is_none() {
+            return Some("the compiler keeps it in a register, or nowhere, at times");
+        }
+        match only_operation(at, value) {
+            Some(Operation::FrameOffset { .. }) => None,
+            Some(Operation::Register { .. }) => Some("it lies in a register"),
+            _ => Some("its place is computed"),
+        }
+    });
+    why.unwrap_or(Some("its description cannot be read"))
+}
+
 /// Returns whether the linker removed the global variable `id`, so that only the debug information still has it.
 pub(crate) fn is_removed(module: &Arc<Module>, id: DieId) -> bool {
     let address = with_session(module.entries(), id, |session, die| {

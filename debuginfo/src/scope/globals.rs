@@ -383,6 +383,7 @@ fn described(module: &Arc<Module>, id: DieId) -> Option<Described> {
         is_parameter: false,
         artificial,
         scope_depth: 0,
+        block_begins: None,
         shadowed: false,
         inline_depth: 0,
         id,

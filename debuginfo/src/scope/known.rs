@@ -35,6 +35,8 @@ pub struct Described {
     pub artificial: bool,
     /// The number of blocks of its function around it: 0 for parameters and the function's own variables.
     pub scope_depth: usize,
+    /// The first address of the innermost block around it that states one.
+    pub(super) block_begins: Option<u64>,
     /// A variable of the same name in an inner scope hides it.
     pub shadowed: bool,
     /// The number of inlined calls between its function and the function with code; 0 for global variables.

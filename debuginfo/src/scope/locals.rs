@@ -109,6 +109,7 @@ fn read(module: &Arc<Module>, svma: Svma, depth: usize, blocks: Blocks) -> Vec<D
             inline_depth: depth,
             svma: svma.0,
             blocks,
+            begins: None,
             kept: HashSet::new(),
             found: Vec::new(),
         }
@@ -124,6 +125,8 @@ struct Walk<'w, 't, 'a> {
     inline_depth: usize,
     svma: u64,
     blocks: Blocks,
+    /// Where the innermost block begins that is being visited.
+    begins: Option<u64>,
     /// The abstract origins of all variables in this instance.
     kept: HashSet<DieId>,
     found: Vec<Described>,
@@ -196,9 +199,15 @@ impl<'a> Walk<'_, '_, 'a> {
         }
         self.removed(die, depth);
         if depth < MAX_DEPTH {
+            let around = self.begins;
             for block in blocks {
+                let first = ranges(self.session, &block)
+                    .first()
+                    .map(|(begin, _)| *begin);
+                self.begins = first.or(around);
                 self.block(&block, depth + 1);
             }
+            self.begins = around;
         }
     }
 
@@ -229,6 +238,7 @@ impl<'a> Walk<'_, '_, 'a> {
             is_parameter: tag == dw::DW_TAG_formal_parameter,
             artificial: chain.iter().any(|d| session.flag(d, dw::DW_AT_artificial)),
             scope_depth: depth,
+            block_begins: self.begins,
             shadowed: false,
             inline_depth: self.inline_depth,
             id: DieId::of(die),

@@ -17,9 +17,11 @@ use std::sync::Arc;
 
 use gimli::constants as dw;
 
+use crate::address_space::Mapped;
 use crate::location::ir::Int;
 use crate::location::{self, FixedPlace, FrameContext, Piece, ValuePlace};
 use crate::machine::{Certainty, EntryPlace, Machine, Unknown};
+use crate::model::Svma;
 use crate::module::Module;
 use crate::types::{DieId, Link, Type, with_session};
 use crate::value::Value;
@@ -170,6 +172,26 @@ impl Variable {
             || location::stored(site, &self.module, self.id, self.function, &self.about.name);
         let is_candidate = self.is_parameter && site.inline_depth == 0;
         is_candidate.then(|| self.learned.stored.get_or_init(find).as_ref())?
+    }
+
+    /// Explains why it does not lie at one place of its function's frame as long as a call lasts; `None`: it does.
+    #[must_use]
+    pub fn why_unsettled(&self) -> Option<&'static str> {
+        location::why_unsettled(&self.module, self.id)
+    }
+
+    /// Returns whether both are the same declaration.
+    #[must_use]
+    pub fn is_same(&self, other: &Variable) -> bool {
+        self.id == other.id && Arc::ptr_eq(&self.module, &other.module)
+    }
+
+    /// The first address of its block in a process that has its module as `mapped`; `None`: it is the function's own.
+    #[must_use]
+    pub fn block_begins(&self, mapped: &Mapped) -> Option<u64> {
+        self.about
+            .block_begins
+            .map(|svma| mapped.address(Svma(svma)))
     }
 
     /// Finds the place of the variable that is valid for every thread at the address of `site`.

@@ -56,7 +56,7 @@ pub struct Args {
     /// Keep the targets of pointer arguments at returns
     #[serde(default)]
     pointees: bool,
-    /// Log every write to these variables, or to 0xADDRESS:LEN (at most 32 bytes in all): who, where, old and new value; nothing stops
+    /// Log every write to these variables (global, FUNCTION::VARIABLE, p->x), or to 0xADDRESS:LEN (at most 32 bytes in all): who, where, old and new value; nothing stops
     #[serde(default)]
     log_writes: Vec<String>,
     /// Log a message each time the program passes a place

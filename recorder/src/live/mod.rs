@@ -52,6 +52,7 @@ pub use model::*;
 pub use probes::{
     failures::Failed,
     limit::{GivenUp, Limit},
+    logged_place::tells_writes_in_calls,
 };
 pub use script::{MEMORY_LIMIT, TIME_LIMIT};
 pub use start::{record_parked, record_with_probes};

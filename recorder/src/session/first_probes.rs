@@ -64,11 +64,15 @@ fn check_logged(
                 ..what
             });
         }
-        Err(Unplaced::Refused(what)) => return Err(what),
+        Err(Unplaced::Refused(what) | Unplaced::Unreachable(what)) => return Err(what),
+        // `find` has looked for its function.
+        Err(Unplaced::InCalls { function, .. }) => {
+            return Err(format!("no code of {function} was found").into());
+        }
     };
-    let needed = found.pieces().len();
+    let needed = found.needed();
     if needed > *free {
-        return Err(too_few(&place.to_string(), found, *free));
+        return Err(too_few(&place.to_string(), &found, *free));
     }
     *free -= needed;
     Ok(())

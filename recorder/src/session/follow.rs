@@ -193,7 +193,7 @@ impl Session {
         observer: &dyn Observer,
     ) -> (u64, bool) {
         // The journal comes first: a resumed thread writes only after its resume event was sent to the journal.
-        let noted = self.take_journal();
+        let noted = self.take_journal(observer);
         let passed = noted.and_then(|noted| Ok((drain.pass(&mut self.writing.log, noted)?, noted)));
         passed.unwrap_or_else(|error| {
             drain.discard();

@@ -11,7 +11,7 @@ use store::control::{Control, ExceptionPhase};
 
 use super::{Session, Stopper, lock, more::More};
 use crate::{
-    Exit,
+    Exit, Observer,
     arm::Modules,
     live::{
         Stdio,
@@ -84,8 +84,8 @@ impl Session {
         self.live = Some(live);
     }
 
-    /// Logs what the tracer has sent. Returns whether there was anything.
-    pub(super) fn take_journal(&mut self) -> store::Result<bool> {
+    /// Logs what the tracer has sent, and tells its warnings. Returns whether there was anything.
+    pub(super) fn take_journal(&mut self, observer: &dyn Observer) -> store::Result<bool> {
         let Some(live) = &mut self.live else {
             return Ok(false);
         };
@@ -95,6 +95,9 @@ impl Session {
                 && told.phase == ExceptionPhase::Unhandled
             {
                 live.fatal = told.signal.or(live.fatal);
+            }
+            if let Control::Warning { message, .. } = &control {
+                observer.warning(message);
             }
             self.writing.log.append_control(&control)?;
             live.counts.written();

@@ -93,7 +93,7 @@ impl clap::Args for Probing {
                     .long("log-writes")
                     .value_name("EXPRESSION|0xADDRESS[:LENGTH]")
                     .action(ArgAction::Append)
-                    .help("Record every write to a global variable, with the line that wrote, the old and the new value; up to four places of 8 bytes; may be repeated"),
+                    .help("Record every write to a variable, with the line that wrote, the old and the new value: a global one, FUNCTION::VARIABLE in each call, or what a pointer leads to, such as p->x; up to four places of 8 bytes; may be repeated"),
             )
             .arg(
                 Arg::new(LOGPOINT)

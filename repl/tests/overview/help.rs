@@ -253,8 +253,9 @@ fn each_command_explains_itself() {
                       --locks
 
                   --log-writes <EXPRESSION|0xADDRESS[:LENGTH]>
-                      Record every write to a global variable, with the line that wrote, the old and the new
-                      value; up to four places of 8 bytes; may be repeated
+                      Record every write to a variable, with the line that wrote, the old and the new value: a
+                      global one, FUNCTION::VARIABLE in each call, or what a pointer leads to, such as p->x; up
+                      to four places of 8 bytes; may be repeated
 
                   --logpoint <LOCATION> <MESSAGE>
                       Record a message each time the program passes a place (function, file:line or 0xADDRESS);

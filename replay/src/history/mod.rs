@@ -12,18 +12,19 @@ mod parameter;
 mod walk;
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use debuginfo::scope::variables_of_copy;
 use debuginfo::value::Look;
 use debuginfo::{
     AddressSpace, Diagnostic, Frame, FrameContext, InlinedCopy, InnermostFrame, Machine, Role,
-    Type, Wish, at_frame, has_variable, variables_at,
+    Type, Value, Wish, at_frame, has_variable, variables_at,
 };
 use expr::{Context, Expr, ExprKind};
 use values::{RenderOptions, render_known, render_shortened};
 
 pub use changes::{Change, Changes, Progress, Stand};
+pub use logged::type_of_logged;
 pub use parameter::Parameters;
 use walk::When;
 
@@ -75,6 +76,8 @@ pub struct Tracked {
     showing: Option<RenderOptions>,
     /// The functions' own names for their variables, by entry and inlined calls around.
     own_names: Mutex<HashMap<(u64, usize), Arc<[String]>>>,
+    /// Its type where it is the target of logged writes.
+    logged_type: OnceLock<Option<Type>>,
 }
 
 /// A known value as text.
@@ -119,6 +122,9 @@ impl Tracked {
             return Ok(None);
         }
         if let Some(Ok(found)) = Self::in_named(timeline, text) {
+            return Ok(Some(found));
+        }
+        if let Some(found) = Self::in_logged(timeline, text)? {
             return Ok(Some(found));
         }
         // The function may be unrecorded, but among the callers.
@@ -203,7 +209,8 @@ impl Tracked {
     /// [`Error::Expression`]: it is malformed, or names something that no module has as a global variable.
     pub fn everywhere(timeline: &Timeline, text: &str) -> Result<Self> {
         let global = Self::in_modules(timeline, text);
-        global.or_else(|error| Self::in_named(timeline, text).unwrap_or(Err(error)))
+        let named = global.or_else(|error| Self::in_named(timeline, text).unwrap_or(Err(error)));
+        named.or_else(|error| Self::in_logged(timeline, text)?.ok_or(error))
     }
 
     /// Tracks an expression in the recorded function that it names; `None` if it names none.
@@ -348,6 +355,7 @@ impl Tracked {
             has_registers: has_registers(&expression),
             names: names(&expression),
             own_names: Mutex::default(),
+            logged_type: OnceLock::new(),
             expression,
             scope,
             parameters: Parameters::default(),
@@ -378,6 +386,9 @@ impl Tracked {
 
     /// Evaluates the expression at an event.
     fn sight(&mut self, timeline: &Timeline, when: &When) -> Result<Sight> {
+        if let Some(sight) = self.sight_of_target(timeline, when)? {
+            return Ok(sight);
+        }
         if let (Some(call), ExprKind::Name(name)) = (&when.entered, &self.expression.kind)
             && let Some(value) = self.parameters.at_entry(timeline, call, name)?
         {
@@ -401,7 +412,8 @@ impl Tracked {
 
     fn sight_anywhere(&self, timeline: &Timeline, seq: u64, tid: u32) -> Result<Sight> {
         let logged = timeline.logged_bytes()?.at(seq);
-        if let Some(sight) = logged.and_then(|logged| self.sight_logged(timeline, seq, logged)) {
+        let written = logged.map(|written| (written.address, written.bytes));
+        if let Some(sight) = written.and_then(|written| self.sight_logged(timeline, seq, written)) {
             return Ok(sight);
         }
         let state = State::new(timeline, seq, tid)?;
@@ -489,10 +501,15 @@ impl Tracked {
             space: context.space,
             machine: context.machine,
         };
-        match render_known(&value, &RenderOptions::default(), &look) {
+        self.shown(&value, &look, own)
+    }
+
+    /// The text of a value.
+    fn shown(&self, value: &Value, look: &Look<'_>, own: Option<u32>) -> Sight {
+        match render_known(value, &RenderOptions::default(), look) {
             Some(whole) => {
                 let short = self.showing.as_ref();
-                let short = short.map(|options| render_shortened(&value, options, &look));
+                let short = short.map(|options| render_shortened(value, options, look));
                 let short = short.filter(|short| short.left_out.is_some());
                 let shown = short.map(|short| short.text);
                 Sight::Known(Seen { whole, shown }, own)

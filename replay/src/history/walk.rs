@@ -134,6 +134,26 @@ fn moments(timeline: &Timeline, scope: &HistoryScope, range: &Range<u64>) -> Res
             frames: FRAMES,
         }));
     }
+    if let HistoryScope::Within(functions) = scope {
+        let logged = timeline.logged_bytes()?;
+        let is_any = logged
+            .targets()
+            .iter()
+            .any(|target| functions.is_of(target));
+        let marks = timeline
+            .marks
+            .between(Kind::LoggedWrite, range.start, range.end - 1);
+        let its = marks.iter().filter(|mark| {
+            let written = logged.at(mark.seq);
+            is_any && written.is_some_and(|written| functions.is_of(written.target))
+        });
+        found.extend(its.map(|mark| When {
+            seq: mark.seq,
+            tid: mark.tid,
+            entered: None,
+            frames: 1,
+        }));
+    }
     if let HistoryScope::Within(functions) = scope
         && !functions.ids.is_empty()
     {

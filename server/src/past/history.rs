@@ -101,7 +101,7 @@ impl Past {
         self.tracked_at(expression, self.position())
     }
 
-    fn tracked_at(&self, expression: &str, here: Position) -> Result<Tracked, Failure> {
+    pub(super) fn tracked_at(&self, expression: &str, here: Position) -> Result<Tracked, Failure> {
         Tracked::at(&self.timeline, expression, here.seq, here.tid, here.frame)
             .map_err(|error| of_replay(&error))
     }
@@ -348,7 +348,8 @@ impl Past {
         let Some(last) = writes.last() else {
             return Ok((Vec::new(), count));
         };
-        let at = Position::of_event(last.seq, last.tid.unwrap_or_default());
+        let seq = last.seq;
+        let at = Position::of_event(seq, last.tid.unwrap_or_default());
         self.look_at(at, 1, |looked| {
             // As it was named: outside of any function.
             let view = View {
@@ -358,10 +359,14 @@ impl Past {
             let place = inspect::evaluate_place(&view, target);
             // A name that only a library has is visible to its own code.
             let place = place.or_else(|_| inspect::evaluate_place(&looked.view(), target));
-            let place = place.ok();
-            let text = |bytes: &[u8]| match &place {
-                Some(place) if place.len == bytes.len() as u64 => {
-                    inspect::bytes_text(view.space, view.machine, &place.ty, bytes)
+            // It may lie in a call, or behind a pointer that is not known.
+            let ty = place.map_or_else(
+                |_| replay::history::type_of_logged(&self.timeline, target, seq),
+                |place| Some(place.ty),
+            );
+            let text = |bytes: &[u8]| match &ty {
+                Some(ty) if ty.size() == Some(bytes.len() as u64) => {
+                    inspect::bytes_text(view.space, view.machine, ty, bytes)
                 }
                 _ => inspect::hex_bytes(bytes),
             };

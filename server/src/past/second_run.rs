@@ -5,21 +5,42 @@ use replay::CallHead;
 use replay::history::HistoryScope;
 use store::shell::word;
 
-use super::Past;
+use super::{Past, Position};
 
 impl Past {
     /// Returns the command that tells which instructions write a value; `None` if no program can be run again.
     ///
-    /// A global variable that the processor's watchpoints can hold needs no more than they do. Anything else needs every
-    /// instruction.
+    /// A global variable that the processor's watchpoints can hold needs no more than they do, nor does a local one that has a place
+    /// in memory in each call. Anything else needs every instruction.
     pub(super) fn how_to_log(&self, expression: &str) -> Option<String> {
-        match self.can_be_watched(expression) {
-            true => {
-                let option = format!("--log-writes {}", quoted(expression));
+        let logged = match self.can_be_watched(expression) {
+            true => Some(expression.to_owned()),
+            false => self.in_each_call(expression, self.position()),
+        };
+        match logged {
+            Some(logged) => {
+                let option = format!("--log-writes {}", quoted(&logged));
                 Some(self.again_with(&option))
             }
-            false => self.again_in_full(expression),
+            None => self.again_in_full(expression),
         }
+    }
+
+    /// Returns the name of a local variable under which each call logs it; `None` if none does.
+    pub(super) fn in_each_call(&self, expression: &str, here: Position) -> Option<String> {
+        let tracked = self.tracked_at(expression, here).ok()?;
+        let HistoryScope::Within(functions) = tracked.scope() else {
+            return None;
+        };
+        let name = match expr::path_of(expression) {
+            Some(_) => expression.to_owned(),
+            None => format!(
+                "{}::{expression}",
+                debuginfo::short_name(functions.name.trim_start_matches("*::"))
+            ),
+        };
+        let space = self.timeline.modules().space(here.seq);
+        recorder::live::tells_writes_in_calls(&name, &space).then_some(name)
     }
 
     /// Returns the command that records every instruction, and what to ask there.

@@ -33,6 +33,8 @@ pub(crate) enum User {
     Step(Tid),
     /// The unwinder or longjmp is about to leave frames, and a stepping thread needs to know the target.
     Unwind,
+    /// A call whose variables are watched returns there.
+    Leave,
 }
 
 /// A place where a thread can be stopped.
@@ -152,6 +154,16 @@ impl Sites {
         let (_, copied) = self.by_slot.range(..=pc).next_back()?;
         let exact = copied.exact.iter().find(|(new, _)| *new == pc);
         (pc < copied.end).then(|| exact.map(|(_, original)| *original))
+    }
+
+    /// Returns the program's address of the instruction whose copy a thread has just executed, if it is at `pc` behind that copy,
+    /// on its way back.
+    pub fn executed_before(&self, pc: u64) -> Option<u64> {
+        let (_, copied) = self.by_slot.range(..pc).next_back()?;
+        let is_exact = copied.exact.iter().any(|(new, _)| *new == pc);
+        let before = copied.exact.iter().filter(|(new, _)| *new < pc);
+        let last = before.max_by_key(|(new, _)| *new)?;
+        (pc < copied.end && !is_exact).then_some(last.1)
     }
 
     /// Returns whether `pc` lies in compiled probe code, where the registers are not the program's.

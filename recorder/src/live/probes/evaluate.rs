@@ -17,7 +17,7 @@ use crate::live::{
 /// Frames that an expression may need: its own, and the caller's for values that only the caller still has.
 const FRAMES: usize = 2;
 /// Maximum number of frames to search for names that the innermost frames do not have.
-const MOST_FRAMES: usize = 64;
+pub(super) const MOST_FRAMES: usize = 64;
 
 /// A formatted message.
 #[derive(Default)]
@@ -139,12 +139,12 @@ impl Tracer {
     }
 
     /// Returns a thread whose memory can be read for a limited time only, since the tracer does nothing else meanwhile.
-    fn judged_machine(&self, tid: Tid) -> Result<LiveMachine, String> {
+    pub(super) fn judged_machine(&self, tid: Tid) -> Result<LiveMachine, String> {
         let machine = self.machine(tid).map_err(|error| error.one_line())?;
         Ok(machine.limited(Limit::new(JUDGE_TIME)))
     }
 
-    fn in_frames<R>(
+    pub(super) fn in_frames<R>(
         &self,
         tid: Tid,
         most: usize,

@@ -72,11 +72,16 @@ impl Tracer {
                 User::Probe(id) => {
                     let (before, inside) = self.known_calls(*id, address);
                     self.set_calls_to_come(tid, inside);
+                    if self.logs_in_calls(*id) {
+                        self.enter_logged(tid, *id);
+                        continue;
+                    }
                     let judged = self.judge(tid, *id);
                     if stop.is_none() && judged.is_some() {
                         (stop, calls_to_come) = (judged, before);
                     }
                 }
+                User::Leave => self.leave_logged(tid, address),
                 User::Step(_) => {}
             }
         }

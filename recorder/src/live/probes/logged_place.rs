@@ -1,6 +1,9 @@
 //! Which memory a logged place means, and how the processor's watchpoints cover it.
 
-use std::cell::Cell;
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+};
 
 use debuginfo::value::Look;
 use debuginfo::{
@@ -8,6 +11,8 @@ use debuginfo::{
     Wish, global_names,
 };
 use expr::{Context, EvalError, Missing};
+
+use super::logged_variable::{self, CallVariable};
 
 use crate::live::model::{LoggedPlace, MAX_LOGGED_LEN};
 
@@ -49,6 +54,84 @@ impl Place {
         let end = self.address.saturating_add(self.len);
         address < end && self.address < address.saturating_add(len)
     }
+
+    /// Returns whether all bytes of another place are among its own.
+    pub fn has_all_of(self, other: Place) -> bool {
+        let end = |place: Place| place.address.saturating_add(place.len);
+        self.address <= other.address && end(other) <= end(self)
+    }
+
+    /// Describes where it is.
+    pub fn told(self) -> String {
+        let Place { address, len } = self;
+        match len {
+            1 => format!("at {address:#x}, 1 byte"),
+            _ => format!("at {address:#x}, {len} bytes"),
+        }
+    }
+}
+
+/// What is to be watched for a place.
+#[derive(Clone, Debug)]
+pub(crate) enum Found {
+    /// Memory that stays the same.
+    Fixed(Place),
+    /// Memory that pointers lead to: it is another one when they change, and none while one of them leads nowhere.
+    Followed {
+        pointers: Vec<Place>,
+        target: Option<Place>,
+    },
+    /// A variable of each call of a function, which may have several copies.
+    InCalls {
+        function: String,
+        variables: Arc<[CallVariable]>,
+    },
+}
+
+impl Found {
+    /// Returns how many watchpoints it takes, at least.
+    pub fn needed(&self) -> usize {
+        let pieces = |place: &Place| place.pieces().len();
+        match self {
+            Self::Fixed(place) => pieces(place),
+            Self::Followed { pointers, target } => {
+                let led = target.as_ref().map_or(1, pieces);
+                pointers.iter().map(pieces).sum::<usize>() + led
+            }
+            Self::InCalls { variables, .. } => {
+                let lens = variables.iter().map(|variable| variable.len.div_ceil(8));
+                lens.max().unwrap_or(1) as usize
+            }
+        }
+    }
+
+    /// Returns memory that exists before its target does.
+    fn first(&self) -> Option<Place> {
+        match self {
+            Self::Fixed(place) => Some(*place),
+            Self::Followed { pointers, .. } => pointers.first().copied(),
+            Self::InCalls { .. } => None,
+        }
+    }
+
+    /// Describes it to the user.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Fixed(place) => place.told(),
+            Self::Followed { pointers, target } => {
+                let at: Vec<String> = pointers
+                    .iter()
+                    .map(|pointer| format!("{:#x}", pointer.address))
+                    .collect();
+                let at = at.join(" and ");
+                match target {
+                    Some(place) => format!("{}, as the pointer at {at} says", place.told()),
+                    None => format!("nowhere until the pointer at {at} is set"),
+                }
+            }
+            Self::InCalls { function, .. } => format!("in each call of {function}"),
+        }
+    }
 }
 
 /// Why there is no such place.
@@ -58,6 +141,10 @@ pub(crate) enum Unplaced {
     Missing(Diagnostic),
     /// It is not to be logged.
     Refused(Diagnostic),
+    /// A pointer leads nowhere now.
+    Unreachable(Diagnostic),
+    /// It begins with a variable of a function, which exists while that runs.
+    InCalls { function: String, name: String },
 }
 
 /// Memory of a process, without a thread.
@@ -89,36 +176,58 @@ pub(crate) fn find(
     place: &LoggedPlace,
     space: &AddressSpace,
     machine: &dyn Machine,
-) -> Result<Place, Unplaced> {
-    let found = match place {
-        LoggedPlace::Address { address, len } => Place {
-            address: *address,
-            len: *len,
-        },
-        LoggedPlace::Expression(text) => evaluated(text, space, machine)?,
-    };
-    if found.len == 0 || found.len > MAX_LOGGED_LEN {
-        let what = Diagnostic::new(format!(
-            "{place} has {} bytes, and the processor watches at most {MAX_LOGGED_LEN} at once, in four places of eight",
-            found.len
-        ));
-        return Err(Unplaced::Refused(
-            what.with_hint("log a member or an element of it, or ADDRESS:LENGTH"),
-        ));
-    }
+) -> Result<Found, Unplaced> {
     match place {
-        LoggedPlace::Address { .. } if !is_of_programs(found) => Err(Unplaced::Refused(
-            format!("{place}: no program has memory there").into(),
-        )),
-        // The program may get memory there later: its heap does not exist when it begins.
-        LoggedPlace::Address { .. } => Ok(found),
-        LoggedPlace::Expression(text) => {
-            let mut bytes = vec![0; found.len as usize];
-            let read = machine.memory(found.address, &mut bytes);
-            read.map_err(|why| Unplaced::Refused(unreachable(text, &why.to_string())))?;
-            Ok(found)
+        LoggedPlace::Address { address, len } => {
+            let found = Place {
+                address: *address,
+                len: *len,
+            };
+            check_len(&place.to_string(), found).map_err(Unplaced::Refused)?;
+            // The program may get memory there later: its heap does not exist when it begins.
+            match is_of_programs(found) {
+                true => Ok(Found::Fixed(found)),
+                false => Err(Unplaced::Refused(
+                    format!("{place}: no program has memory there").into(),
+                )),
+            }
         }
+        LoggedPlace::Expression(text) => match evaluated(text, space, machine) {
+            Err(Unplaced::InCalls { function, name }) => {
+                let found = logged_variable::in_each_call(text, (&function, &name), space);
+                let variables = found.map_err(Unplaced::Refused)?.into();
+                Ok(Found::InCalls {
+                    function,
+                    variables,
+                })
+            }
+            found => found,
+        },
     }
+}
+
+/// Returns whether logging tells who writes a variable of a function, or a part of one, in a process that has these modules: `text`
+/// is `FUNCTION::VARIABLE`. A parameter's value comes from the caller.
+#[must_use]
+pub fn tells_writes_in_calls(text: &str, space: &AddressSpace) -> bool {
+    let nowhere = Globals(|_, _: &mut [u8]| Err(std::io::ErrorKind::NotFound.into()));
+    let place = LoggedPlace::Expression(text.to_owned());
+    let Ok(Found::InCalls { variables, .. }) = find(&place, space, &nowhere) else {
+        return false;
+    };
+    !variables.iter().any(CallVariable::is_parameter)
+}
+
+/// Refuses a place that the processor cannot watch as a whole.
+pub(super) fn check_len(text: &str, found: Place) -> Result<(), Diagnostic> {
+    if (1..=MAX_LOGGED_LEN).contains(&found.len) {
+        return Ok(());
+    }
+    let what = Diagnostic::new(format!(
+        "{text} has {} bytes, and the processor watches at most {MAX_LOGGED_LEN} at once, in four places of eight",
+        found.len
+    ));
+    Err(what.with_hint("log a member or an element of it, or ADDRESS:LENGTH"))
 }
 
 /// Whether a program can have memory at all bytes of a place.
@@ -127,16 +236,16 @@ fn is_of_programs(place: Place) -> bool {
     place.address >= LOWEST && end.is_some_and(|end| end <= HIGHEST)
 }
 
-fn evaluated(text: &str, space: &AddressSpace, machine: &dyn Machine) -> Result<Place, Unplaced> {
+fn evaluated(text: &str, space: &AddressSpace, machine: &dyn Machine) -> Result<Found, Unplaced> {
     match evaluated_in(text, space, machine, &[]) {
         // A name that only a library has is visible to its own code.
         Err(Unplaced::Missing(what)) => {
             let modules = space.modules().iter().filter(|module| !module.is_system);
             let mut found = modules.filter_map(|module| {
                 let frame = frame_in(module, space)?;
-                let place = evaluated_in(text, space, machine, &[frame]).ok()?;
-                let is_of_module = module.range.contains(&place.address);
-                is_of_module.then_some(place)
+                let found = evaluated_in(text, space, machine, &[frame]).ok()?;
+                let is_of_module = module.range.contains(&found.first()?.address);
+                is_of_module.then_some(found)
             });
             found.next().ok_or(Unplaced::Missing(what))
         }
@@ -152,16 +261,68 @@ fn frame_in(module: &Mapped, space: &AddressSpace) -> Option<Frame> {
     Some(inside?.unread(Wish::default()))
 }
 
+pub(super) fn parsed(text: &str, context: &Context<'_>) -> Result<expr::Expr, Diagnostic> {
+    let is_type = |name: &str| expr::is_type(name, context);
+    expr::parse_with(text, &is_type).map_err(|error| Diagnostic {
+        message: format!(
+            "{text}: {} (at character {})",
+            error.message,
+            error.position + 1
+        ),
+        hint: error.hint,
+    })
+}
+
+/// Evaluates an expression: its memory, and the memory that was read to find it.
 fn evaluated_in(
     text: &str,
     space: &AddressSpace,
     machine: &dyn Machine,
     frames: &[Frame],
-) -> Result<Place, Unplaced> {
+) -> Result<Found, Unplaced> {
     let machine = &OfProgram {
         machine,
         asks_thread: Cell::new(false),
+        read: RefCell::default(),
     };
+    let found = placed_in(text, space, machine, frames);
+    let read = machine.read.take();
+    match found {
+        Ok(place) => {
+            let is_its_own = |read: &Place| place.has_some_of(read.address, read.len);
+            let pointers = read.into_iter().filter(|read| !is_its_own(read));
+            let pointers = outermost(pointers.collect());
+            let target = Some(place);
+            Ok(match pointers.is_empty() {
+                true => Found::Fixed(place),
+                false => Found::Followed { pointers, target },
+            })
+        }
+        Err(Unplaced::Unreachable(what)) if read.is_empty() => Err(Unplaced::Refused(what)),
+        Err(Unplaced::Unreachable(_)) => Ok(Found::Followed {
+            pointers: outermost(read),
+            target: None,
+        }),
+        Err(other) => Err(other),
+    }
+}
+
+/// Leaves out places that lie in others.
+fn outermost(places: Vec<Place>) -> Vec<Place> {
+    let is_inside = |place: &Place| {
+        let mut others = places.iter().filter(|other| *other != place);
+        others.any(|other| other.has_all_of(*place))
+    };
+    let all = places.iter().filter(|place| !is_inside(place));
+    all.copied().collect()
+}
+
+fn placed_in(
+    text: &str,
+    space: &AddressSpace,
+    machine: &OfProgram<'_>,
+    frames: &[Frame],
+) -> Result<Place, Unplaced> {
     let context = Context {
         space,
         machine,
@@ -170,22 +331,12 @@ fn evaluated_in(
         calls: None,
         kept: None,
     };
-    let is_type = |name: &str| expr::is_type(name, &context);
-    let expression = expr::parse_with(text, &is_type).map_err(|error| {
-        Unplaced::Refused(Diagnostic {
-            message: format!(
-                "{text}: {} (at character {})",
-                error.message,
-                error.position + 1
-            ),
-            hint: error.hint,
-        })
-    })?;
+    let expression = parsed(text, &context).map_err(Unplaced::Refused)?;
     let look = Look { space, machine };
     let value = expr::evaluate(&expression, &context)
         .map(|value| value.unreferenced(&look).unwrap_or(value))
         .map_err(|error| match machine.asks_thread.get() {
-            true => Unplaced::Refused(of_each_thread(text)),
+            true => in_calls_or(text, &expression, space),
             false => unplaced(text, &expression, space, error),
         })?;
     if value.bits.is_some() {
@@ -197,12 +348,20 @@ fn evaluated_in(
         ));
     }
     match (value.address(), value.ty.size()) {
-        (Some(address), Some(len)) => Ok(Place { address, len }),
-        (None, _) if machine.asks_thread.get() => Err(Unplaced::Refused(of_each_thread(text))),
+        (Some(address), Some(len)) => {
+            let place = Place { address, len };
+            check_len(text, place).map_err(Unplaced::Refused)?;
+            // Whether its memory exists is no pointer that leads to it.
+            let mut bytes = vec![0; len as usize];
+            let there = machine.machine.memory(address, &mut bytes);
+            there.map_err(|why| Unplaced::Unreachable(unreachable(text, &why.to_string())))?;
+            Ok(place)
+        }
+        (None, _) if machine.asks_thread.get() => Err(in_calls_or(text, &expression, space)),
         (None, _) if value.bytes.is_err() => {
             let why = value.bytes.err().map(|why| why.to_string());
             let why = why.unwrap_or_default();
-            Err(Unplaced::Refused(unreachable(text, &why)))
+            Err(Unplaced::Unreachable(unreachable(text, &why)))
         }
         (None, _) => Err(Unplaced::Refused(
             format!("{text} does not lie in memory: only what is stored there is written").into(),
@@ -213,6 +372,11 @@ fn evaluated_in(
     }
 }
 
+/// A thread is needed: for a variable of a function, or for one that each thread has.
+fn in_calls_or(text: &str, expression: &expr::Expr, space: &AddressSpace) -> Unplaced {
+    local(expression, space).unwrap_or_else(|| Unplaced::Refused(of_each_thread(text)))
+}
+
 /// Explains why an expression has no value, and what to do.
 fn unplaced(
     text: &str,
@@ -221,7 +385,7 @@ fn unplaced(
     error: EvalError,
 ) -> Unplaced {
     if let Some(local) = local(expression, space) {
-        return Unplaced::Refused(local);
+        return local;
     }
     match error.missing {
         Some(Missing::Name | Missing::Elsewhere | Missing::Type) => {
@@ -233,7 +397,7 @@ fn unplaced(
             })
         }
         _ if error.is_meaningless => Unplaced::Refused(error.into()),
-        _ => Unplaced::Refused(unreachable(text, &error.message)),
+        _ => Unplaced::Unreachable(unreachable(text, &error.message)),
     }
 }
 
@@ -251,11 +415,11 @@ fn nearest_global(expression: &expr::Expr, space: &AddressSpace) -> Option<Strin
     })
 }
 
-/// The target of an expression does not exist yet.
+/// There is no memory to watch.
 fn unreachable(text: &str, why: &str) -> Diagnostic {
     let what = format!("nothing is known to be at {text} before the program runs: {why}");
     Diagnostic::new(what).with_hint(format!(
-        "log the writes of the pointer itself; or stop where it is set (hindsight start --break LOCATION PROGRAM) and then: hindsight watch '{text}'"
+        "find every write afterwards: record --full, then last-write {text}"
     ))
 }
 
@@ -273,10 +437,20 @@ fn of_each_thread(text: &str) -> Diagnostic {
 struct OfProgram<'m> {
     machine: &'m dyn Machine,
     asks_thread: Cell<bool>,
+    /// Memory that was read.
+    read: RefCell<Vec<Place>>,
 }
 
 impl Machine for OfProgram<'_> {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+        let place = Place {
+            address,
+            len: bytes.len() as u64,
+        };
+        let mut read = self.read.borrow_mut();
+        if !read.contains(&place) {
+            read.push(place);
+        }
         self.machine.memory(address, bytes)
     }
 
@@ -291,16 +465,24 @@ impl Machine for OfProgram<'_> {
     }
 }
 
-/// What to do about a name of a function's local variable.
-fn local(expression: &expr::Expr, space: &AddressSpace) -> Option<Diagnostic> {
+/// What to do about a name of a function's local variable: `FUNCTION::NAME` is logged in its calls.
+fn local(expression: &expr::Expr, space: &AddressSpace) -> Option<Unplaced> {
     let names = expr::names(expression);
-    let (function, name) = names.iter().find_map(|name| function_with(name, space))?;
+    let (asked, (function, name)) = names
+        .iter()
+        .find_map(|name| Some((name, function_with(name, space)?)))?;
+    if let Some((path, _)) = asked.rsplit_once("::") {
+        return Some(Unplaced::InCalls {
+            function: path.to_owned(),
+            name,
+        });
+    }
     let message = format!(
         "{name} is a variable of {function}, which has a place in memory only while {function} runs"
     );
-    Some(Diagnostic::new(message).with_hint(format!(
-        "stop there and watch it: hindsight start --break {function} PROGRAM, then hindsight watch {name}; see it at each pass: --logpoint {function} '{name}={{{name}}}'; or find every write afterwards: record --full, then last-write {name}"
-    )))
+    Some(Unplaced::Refused(Diagnostic::new(message).with_hint(format!(
+        "log it in each call: --log-writes {function}::{name}; or see it at each pass: --logpoint {function} '{name}={{{name}}}'; or find every write afterwards: record --full, then last-write {name}"
+    ))))
 }
 
 /// Finds a function of the program's own modules that has a variable of that name, `FUNCTION::NAME` or `NAME`.
@@ -355,5 +537,15 @@ mod tests {
         assert!(place.has_some_of(0xff8, 16));
         assert!(!place.has_some_of(0x1004, 4));
         assert!(!place.has_some_of(0xffc, 4));
+    }
+
+    #[test]
+    fn pointers_inside_of_others_need_no_watchpoint() {
+        let at = |address, len| Place { address, len };
+        let read = vec![at(0x1000, 16), at(0x1008, 8), at(0x100c, 8), at(0x2000, 8)];
+        assert_eq!(
+            outermost(read),
+            [at(0x1000, 16), at(0x100c, 8), at(0x2000, 8)]
+        );
     }
 }

@@ -13,7 +13,9 @@ pub(crate) mod happenings;
 pub(crate) mod hits;
 pub(crate) mod limit;
 pub(crate) mod logged;
+pub(crate) mod logged_calls;
 pub(crate) mod logged_place;
+pub(crate) mod logged_variable;
 pub(crate) mod names;
 pub(crate) mod places;
 pub(crate) mod stopless;
@@ -29,12 +31,8 @@ use debuginfo::{AddressSpace, LineError};
 use expr::Kept;
 
 use self::{
-    capture::LogpointCapture,
-    display::Displays,
-    logged::{WriteLog, told},
-    places::message_about,
-    stopless::StoplessQueries,
-    watchpoints::Watchpoints,
+    capture::LogpointCapture, display::Displays, logged::WriteLog, places::message_about,
+    stopless::StoplessQueries, watchpoints::Watchpoints,
 };
 use crate::live::{
     breakpoints::sites::User,
@@ -171,7 +169,7 @@ impl Tracer {
     pub fn add_probe(&mut self, spec: ProbeSpec) -> LiveResult<ProbeView> {
         let scripts = self.probes.scripts.compile_spec(&spec)?;
         let places = match &spec.location {
-            Location::Memory { .. } | Location::Logged(_) => Vec::new(),
+            Location::Memory { .. } => Vec::new(),
             location => match self.places(location) {
                 Ok(places) => places,
                 // A library may still bring the file or function.
@@ -250,11 +248,8 @@ impl Tracer {
 
     /// Arms a new probe that logs writes, if its place exists. Returns the place.
     fn begin_to_log(&mut self, id: ProbeId, place: &LoggedPlace) -> LiveResult<Option<String>> {
-        let Some(found) = self.find_logged(place)? else {
-            return Ok(None);
-        };
-        self.arm_logged(id, &place.to_string(), found)?;
-        Ok(Some(told(found)))
+        let found = self.begin_logging(id, place)?;
+        Ok(found.map(|found| found.told()))
     }
 
     /// Finds a probe of the same kind at the same places.
@@ -272,7 +267,11 @@ impl Tracer {
         let is_same = |probe: &Probe| {
             let known = &probe.view.places;
             // Catchpoints share a place, but catch different types.
-            let is_catch = matches!(spec.location, Location::Throw { .. } | Location::Event(_));
+            // So do variables of one function.
+            let is_catch = matches!(
+                spec.location,
+                Location::Throw { .. } | Location::Event(_) | Location::Logged(_)
+            );
             let is_there = if is_catch || places.is_empty() || known.is_empty() {
                 probe.view.spec.location == spec.location
             } else {

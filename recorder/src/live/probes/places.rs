@@ -5,6 +5,7 @@
 
 use debuginfo::{AddressSpace, LinePlace};
 
+use super::logged_place::Found;
 use crate::live::{
     error::LiveResult,
     event_loop::Tracer,
@@ -42,7 +43,11 @@ impl Tracer {
                 let names = happening.entries().iter();
                 Ok(names.flat_map(|name| self.entries(&space, name)).collect())
             }
-            Location::Memory { .. } | Location::Logged(_) | Location::Signal(_) => Ok(Vec::new()),
+            Location::Logged(place) => match self.find_logged(place)? {
+                Some(Found::InCalls { function, .. }) => self.places(&Location::Function(function)),
+                _ => Ok(Vec::new()),
+            },
+            Location::Memory { .. } | Location::Signal(_) => Ok(Vec::new()),
         }
     }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use debuginfo::{AddressSpace, Diagnostic};
 
-use super::logged_place::Place;
+use super::logged_place::{Found, Place};
 use crate::{
     live::{
         error::{LiveError, LiveResult},
@@ -34,8 +34,8 @@ struct Watch {
     access: Access,
     /// The number of the module that it is in.
     module: Option<u32>,
-    /// It is a part of a place whose writes are logged: nothing stops.
-    is_logged: bool,
+    /// The number of the place that it is a part of, if its writes are logged: nothing stops.
+    logged: Option<u64>,
     last: Vec<u8>,
     /// Threads with a pending access whose write may already be in `last`.
     seen_early: BTreeSet<Tid>,
@@ -82,9 +82,14 @@ impl Watchpoints {
         self.bits(|watch| watch.probe == probe)
     }
 
+    /// Returns those of a place whose writes are logged, one bit each.
+    pub fn of_logged(&self, number: u64) -> u64 {
+        self.bits(|watch| watch.logged == Some(number))
+    }
+
     /// Returns those that stop threads, one bit each.
     fn that_stop(&self) -> u64 {
-        self.bits(|watch| !watch.is_logged)
+        self.bits(|watch| watch.logged.is_none())
     }
 
     fn bits(&self, is_meant: impl Fn(&Watch) -> bool) -> u64 {
@@ -173,7 +178,7 @@ impl Tracer {
             len,
             access,
             module: self.space_now().at(address).map(|module| module.number),
-            is_logged: false,
+            logged: None,
             last,
             seen_early: BTreeSet::new(),
         });
@@ -185,12 +190,21 @@ impl Tracer {
     }
 
     /// Watches all bytes of a place whose writes are logged: all or nothing.
-    pub fn watch_to_log(&mut self, probe: ProbeId, target: &str, place: Place) -> LiveResult<()> {
+    pub fn watch_to_log(
+        &mut self,
+        (probe, number): (ProbeId, u64),
+        target: &str,
+        place: Place,
+    ) -> LiveResult<()> {
         let pieces = place.pieces();
         let watches = &mut self.probes.watchpoints.watches;
         let free = watches.iter().filter(|watch| watch.is_none()).count();
         if pieces.len() > free {
-            return Err(LiveError::Evaluate(too_few(target, place, free)));
+            return Err(LiveError::Evaluate(too_few(
+                target,
+                &Found::Fixed(place),
+                free,
+            )));
         }
         let mut pieces = pieces.into_iter();
         for watch in watches.iter_mut().filter(|watch| watch.is_none()) {
@@ -200,16 +214,25 @@ impl Tracer {
                 len,
                 access: Access::Write,
                 module: None,
-                is_logged: true,
+                logged: Some(number),
                 last: Vec::new(),
                 seen_early: BTreeSet::new(),
             });
         }
         let set = self.set_watches();
         if set.is_err() {
-            self.remove_watch(probe);
+            self.remove_logged_watches(&[number]);
         }
         set
+    }
+
+    /// Removes the watchpoints of places whose writes are logged.
+    pub fn remove_logged_watches(&mut self, numbers: &[u64]) {
+        for watch in &mut self.probes.watchpoints.watches {
+            watch.take_if(|watch| watch.logged.is_some_and(|number| numbers.contains(&number)));
+        }
+        // A thread that does not stop keeps its register; what it reports is ignored.
+        let _ = self.set_watches();
     }
 
     /// Ends the watchpoints in libraries that are no longer mapped: something else may be at their addresses.
@@ -366,11 +389,11 @@ impl Tracer {
 }
 
 /// Returns the error that the processor has too few watchpoints left for a place.
-pub(crate) fn too_few(target: &str, place: Place, free: usize) -> Diagnostic {
-    let needed = place.pieces().len();
+pub(crate) fn too_few(target: &str, found: &Found, free: usize) -> Diagnostic {
+    let needed = found.needed();
     let what = Diagnostic::new(format!(
         "{target} ({}) takes {needed} of the processor's four watchpoints of eight bytes, and {} left",
-        super::logged::told(place),
+        found.told(),
         match free {
             0 => "none is".to_owned(),
             1 => "one is".to_owned(),

@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use debuginfo::{AddressSpace, SourceLine, backtrace};
 use iced_x86::{
-    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpAccess, UsedMemory,
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, UsedMemory,
 };
 
 use super::logged_place::Place;
@@ -53,7 +53,8 @@ impl Tracer {
         let Ok(registers) = self.registers(tid) else {
             return Some(Arc::default());
         };
-        let next = self.original_pc(registers.rip);
+        let executed = self.breakpoints.sites.executed_before(registers.rip);
+        let next = executed.unwrap_or_else(|| self.original_pc(registers.rip));
         // In our own copy, the reported instruction may be the one that was just executed.
         let is_ours = next != registers.rip;
         let candidates = self.before(next, is_ours);
@@ -109,7 +110,9 @@ impl Tracer {
             while decoder.can_decode() {
                 last = Some(decoder.decode());
             }
-            found.extend(last.filter(|last| !last.is_invalid() && last.next_ip() == next));
+            // A thread does not come from a jump or a call to the instruction behind it.
+            let goes_on = |last: &Instruction| last.flow_control() == FlowControl::Next;
+            found.extend(last.filter(|last| last.next_ip() == next && goes_on(last)));
         }
         // Between two rounds it is the next one too.
         let code = self.code(next, 15);

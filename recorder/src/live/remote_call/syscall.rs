@@ -27,7 +27,7 @@ impl Tracer {
             .tracee
             .threads
             .iter()
-            .find(|(_, thread)| thread.is_halted())
+            .find(|(tid, thread)| thread.is_halted() && !is_within_call(**tid))
             .map(|(tid, _)| *tid);
         let result = match halted {
             Some(tid) => self.system_call_in(tid, at, number, arguments),
@@ -169,6 +169,18 @@ impl Tracer {
         self.breakpoints.sites.add_region(range);
         Ok(())
     }
+}
+
+/// Returns whether a halted thread has stopped inside a system call, such as one that makes a thread: its end will overwrite `rax`.
+fn is_within_call(tid: Tid) -> bool {
+    // Bits of ptrace(2): a stop before or after a call, and those for events other than PTRACE_EVENT_STOP.
+    const AT_CALL: i32 = libc::SIGTRAP | 0x80;
+    const EVENTS: std::ops::RangeInclusive<i32> = 1..=libc::PTRACE_EVENT_SECCOMP;
+    ptrace::stop_info(tid).is_ok_and(|info| {
+        let is_event = EVENTS.contains(&(info.si_code >> 8));
+        info.si_signo == libc::SIGTRAP
+            && (is_event || matches!(info.si_code, AT_CALL | libc::SIGTRAP))
+    })
 }
 
 /// Waits for a thread's next stop; `None` if it has ended.

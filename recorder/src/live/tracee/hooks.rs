@@ -90,6 +90,11 @@ impl Hooks {
         self.runtime.contains(&address) || self.ours.iter().any(|range| range.contains(&address))
     }
 
+    /// Returns whether `address` lies in the runtime's code.
+    pub fn is_of_runtime(&self, address: u64) -> bool {
+        self.runtime.contains(&address)
+    }
+
     /// Returns our return addresses. The program's own are in the shadow.
     pub fn leave(&self) -> &ReturnTrampoline {
         &self.leave

@@ -24,6 +24,9 @@ impl Past {
         if self.is_in_module(expression, here) {
             return Some(format!("{again} '{}'", expression.replace('\'', r"'\''")));
         }
+        if let Some(name) = self.in_each_call(expression, here) {
+            return Some(format!("{again} '{}'", name.replace('\'', r"'\''")));
+        }
         let place = self.look_at(here, 1, |looked| {
             let view = looked.view();
             let place = inspect::evaluate_place(&view, expression)?;
