@@ -14,4 +14,5 @@ pub mod values;
 
 pub use debuginfo::syscalls::name;
 pub use errors::error_name;
-pub use show::{Call, arguments};
+pub use commands::command_name;
+pub use show::{Argument, Call, arguments, each_argument, has_signature};
