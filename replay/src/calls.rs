@@ -470,17 +470,23 @@ impl Calls {
         functions: &BTreeSet<u32>,
     ) -> Result<Vec<CallHead>> {
         let mut found = Vec::new();
-        for at in self.blocks_from(range.start) {
-            let (first, last) = self.blocks[at].starts;
-            if first >= range.end || last < range.start {
+        let Some(last_event) = range.end.checked_sub(1) else {
+            return Ok(found);
+        };
+        let mut next = self.least.next(self.first_block(range.start), last_event);
+        while let Some(at) = next {
+            next = self.least.next(at + 1, last_event);
+            if self.blocks[at].starts.1 < range.start {
                 continue;
             }
             let spine = self.spine(at)?;
             let calls = &spine.calls;
-            for row in 0..calls.rows() {
-                if range.contains(&calls.start_seq(row))
-                    && functions.contains(&calls.function_id(row))
-                {
+            let start = |row: &u16| calls.start_seq(usize::from(*row));
+            let from = spine.by_start.partition_point(|row| start(row) < range.start);
+            let rows = spine.by_start[from..].iter();
+            for row in rows.take_while(|row| start(row) < range.end) {
+                let row = usize::from(*row);
+                if functions.contains(&calls.function_id(row)) {
                     found.push(self.head(&spine, at, row));
                 }
             }

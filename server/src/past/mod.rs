@@ -534,15 +534,18 @@ impl Past {
         } = position;
         let moment = Moment::after(&self.timeline, seq, steps, tid, limit)
             .map_err(|error| of_replay(&error))?;
-        let machine = moment.machine();
-        let looked = Looked {
-            moment: &moment,
-            machine,
-            position,
-            kept: &self.kept,
-        };
+        let looked = self.looked(&moment, position);
         let result = with_source_copies(self.timeline.sources(), || work(&looked));
         result.map_err(|failure| looked.explained(failure))
+    }
+
+    fn looked<'m>(&'m self, moment: &'m Moment<'m>, position: Position) -> Looked<'m> {
+        Looked {
+            moment,
+            machine: moment.machine(),
+            position,
+            kept: &self.kept,
+        }
     }
 
     /// Returns whether this is the past of a live session.
