@@ -90,9 +90,7 @@ fn is_of_operands(expr: &Expr, names: &mut Vec<String>) -> bool {
             true
         }
         ExprKind::Literal(literal) => !matches!(literal, Literal::Text(_)),
-        ExprKind::Unary(operator, _) => {
-            !matches!(operator, UnaryOp::Deref | UnaryOp::AddressOf)
-        }
+        ExprKind::Unary(operator, _) => !matches!(operator, UnaryOp::Deref | UnaryOp::AddressOf),
         ExprKind::Binary(..) | ExprKind::Conditional { .. } => true,
         _ => false,
     };
@@ -125,7 +123,14 @@ mod tests {
         let names = |names: &[&str]| Some(names.iter().map(|n| (*n).to_owned()).collect());
         assert_eq!(operands("n % 3 == 1 && !(m > -n)"), names(&["n", "m"]));
         assert_eq!(operands("1 < 2"), names(&[]));
-        for text in ["*p == 3", "&n > 4", "p->x == 1", "a[2] == n", "$rdi == 1", "f(n) == 2"] {
+        for text in [
+            "*p == 3",
+            "&n > 4",
+            "p->x == 1",
+            "a[2] == n",
+            "$rdi == 1",
+            "f(n) == 2",
+        ] {
             assert_eq!(operands(text), None, "{text}");
         }
         assert_eq!(operands("(int)n == 3"), None);

@@ -217,6 +217,11 @@ pub fn subject_names() -> String {
     SUBJECTS.map(|(name, _)| name).join(", ")
 }
 
+/// Returns the subjects of `info`.
+pub fn info_subjects() -> impl Iterator<Item = &'static str> {
+    SUBJECTS.into_iter().map(|(name, _)| name)
+}
+
 /// Lists what `info` takes, and which verb each is.
 pub fn subjects() -> String {
     let mut text = "info SUBJECT: what gdb calls by that name\n\n".to_owned();

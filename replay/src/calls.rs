@@ -482,7 +482,9 @@ impl Calls {
             let spine = self.spine(at)?;
             let calls = &spine.calls;
             let start = |row: &u16| calls.start_seq(usize::from(*row));
-            let from = spine.by_start.partition_point(|row| start(row) < range.start);
+            let from = spine
+                .by_start
+                .partition_point(|row| start(row) < range.start);
             let rows = spine.by_start[from..].iter();
             for row in rows.take_while(|row| start(row) < range.end) {
                 let row = usize::from(*row);

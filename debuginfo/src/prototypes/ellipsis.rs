@@ -90,7 +90,12 @@ fn conversion(all: &mut Vec<Formatted>, text: &[u8]) -> Option<usize> {
     };
     let count = |from: usize, of: &[u8]| {
         let is_of = |byte: &&u8| of.contains(*byte);
-        from + text.get(from..).unwrap_or_default().iter().take_while(is_of).count()
+        from + text
+            .get(from..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(is_of)
+            .count()
     };
     let mut at = count(0, b"#0- +'I");
     let mut number = |at: usize| match text.get(at) {
@@ -149,8 +154,14 @@ mod tests {
     #[test]
     fn functions_have_what_their_arguments_tell() {
         assert_eq!(Ellipsis::of("openat", "flags"), Some(Ellipsis::Mode));
-        assert_eq!(Ellipsis::of("fcntl64", "cmd"), Some(Ellipsis::Command("fcntl")));
-        assert_eq!(Ellipsis::of("__printf_chk", "format"), Some(Ellipsis::Format));
+        assert_eq!(
+            Ellipsis::of("fcntl64", "cmd"),
+            Some(Ellipsis::Command("fcntl"))
+        );
+        assert_eq!(
+            Ellipsis::of("__printf_chk", "format"),
+            Some(Ellipsis::Format)
+        );
         assert_eq!(Ellipsis::of("syslog", "fmt"), Some(Ellipsis::Format));
         assert_eq!(Ellipsis::of("sscanf", "format"), None);
         assert_eq!(Ellipsis::of("strfmon", "format"), None);
@@ -169,13 +180,29 @@ mod tests {
         use Formatted::{Char, Double, LongDouble, Pointer, Text, TextOf, TextOfPrevious};
         let int = |bytes, signed| Formatted::Int { bytes, signed };
         let check = |format: &str, expected: &[Formatted]| {
-            assert_eq!(formatted(format.as_bytes()), (expected.to_vec(), true), "{format}");
+            assert_eq!(
+                formatted(format.as_bytes()),
+                (expected.to_vec(), true),
+                "{format}"
+            );
         };
         check("100 %% of %s\n", &[Text]);
-        check("%d %+5i %-08.3u", &[int(4, true), int(4, true), int(4, false)]);
-        check("%hhx %hd %ld %llu", &[int(1, false), int(2, true), int(8, true), int(8, false)]);
-        check("%zu %jd %td %#lX", &[int(8, false), int(8, true), int(8, true), int(8, false)]);
-        check("%c %p %n %5.2f %g", &[Char, Pointer, Pointer, Double, Double]);
+        check(
+            "%d %+5i %-08.3u",
+            &[int(4, true), int(4, true), int(4, false)],
+        );
+        check(
+            "%hhx %hd %ld %llu",
+            &[int(1, false), int(2, true), int(8, true), int(8, false)],
+        );
+        check(
+            "%zu %jd %td %#lX",
+            &[int(8, false), int(8, true), int(8, true), int(8, false)],
+        );
+        check(
+            "%c %p %n %5.2f %g",
+            &[Char, Pointer, Pointer, Double, Double],
+        );
         check("%Lf %m", &[LongDouble]);
         check("%*d", &[int(4, true), int(4, true)]);
         check("%.3s %.*s", &[TextOf(3), int(4, true), TextOfPrevious]);

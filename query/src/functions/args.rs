@@ -71,9 +71,7 @@ impl Asked {
         let headers = definitions.headers();
         let mut params = function.params.iter().enumerate();
         headers.ellipsis(function.id).is_some()
-            || params.any(|(index, param)| {
-                self.is_about(param, headers.text(function.id, index))
-            })
+            || params.any(|(index, param)| self.is_about(param, headers.text(function.id, index)))
     }
 
     /// Returns parameter `index` of the call that event `seq` entered as the states know it.

@@ -88,7 +88,10 @@ fn write_arguments_of_call(text: &mut String, last: &Parameter<'_>, known: &mut 
     }
     let mut all = [0; INT_REGISTERS.len()];
     all[..given.len()].copy_from_slice(&given);
-    for Argument { index, text: shown, .. } in arguments(number, all, known) {
+    for Argument {
+        index, text: shown, ..
+    } in arguments(number, all, known)
+    {
         let shown = if index < given.len() { &shown } else { "?" };
         append(text, format_args!(", arg{}={shown}", index + 1));
     }
@@ -96,7 +99,10 @@ fn write_arguments_of_call(text: &mut String, last: &Parameter<'_>, known: &mut 
 
 /// Returns the arguments of a system call, with the texts that are known.
 fn arguments(number: u64, registers: [u64; 6], known: &mut dyn Known) -> Vec<Argument> {
-    let begun: Vec<u8> = registers.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let begun: Vec<u8> = registers
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
     let mut all = each_argument(&Call {
         number,
         begun: &begun,

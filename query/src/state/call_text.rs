@@ -64,11 +64,7 @@ impl<'s> CallTexts<'s> {
         })
     }
 
-    fn entered<T>(
-        &mut self,
-        seq: u64,
-        ask: impl Fn(&dyn Machine) -> Option<T>,
-    ) -> Option<T> {
+    fn entered<T>(&mut self, seq: u64, ask: impl Fn(&dyn Machine) -> Option<T>) -> Option<T> {
         let timeline = self.states.timeline().ok()?;
         let event = timeline.event(seq).ok()?;
         if !matches!(event, Event::Enter(_)) {
@@ -144,7 +140,11 @@ fn terminated(machine: &dyn Machine, at: u64, most: u64) -> Option<String> {
     }
     let text = text_at(machine, at, 1, shown).ok()?;
     let quoted = quoted(&text.bytes, '"');
-    let dots = if text.more && (shown as u64) < most { "..." } else { "" };
+    let dots = if text.more && (shown as u64) < most {
+        "..."
+    } else {
+        ""
+    };
     (text.certainty == Certainty::Known).then(|| format!("{quoted}{dots}"))
 }
 

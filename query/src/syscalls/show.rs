@@ -97,7 +97,10 @@ pub fn has_signature(number: u64) -> bool {
 
 /// Returns the arguments of a call, with commas between them.
 pub fn arguments(call: &Call<'_>) -> String {
-    let texts: Vec<String> = each_argument(call).into_iter().map(|one| one.text).collect();
+    let texts: Vec<String> = each_argument(call)
+        .into_iter()
+        .map(|one| one.text)
+        .collect();
     texts.join(", ")
 }
 

@@ -6,6 +6,7 @@
 mod code;
 mod conditions;
 mod declaration;
+mod function_types;
 mod functions;
 mod memory;
 mod registers;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use values::{Format, RenderOptions, Write, render_shortened};
 
 use super::View;
+use super::function_types::function_type;
 use crate::protocol::{Code, ExpressionFault, Failure};
 
 /// How to write values.
@@ -468,7 +469,8 @@ fn as_address(space: &AddressSpace, text: &str) -> String {
 /// # Errors
 /// [`Code::EvalFailed`]: the text is neither.
 pub fn type_of(view: &View<'_>, text: &str) -> Result<Type, Failure> {
-    let named = || expr::find_type(text, &context(view, None));
+    let find = |text: &str| expr::find_type(text, &context(view, None));
+    let named = || find(text).or_else(|| function_type(text, &find));
     let context = context(view, None);
     let found = parsed(text, &context)
         .and_then(|parsed| expr::type_of(&parsed, &context).map_err(|error| of_eval(text, &error)));

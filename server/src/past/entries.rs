@@ -72,7 +72,11 @@ impl Past {
                         *told.passed.entry(known.id).or_default() += 1;
                     }
                     Ok(true) => breaks.push(known.id),
-                    Err(why) => told.failed.entry(known.id).or_default().note(entry.seq, why),
+                    Err(why) => told
+                        .failed
+                        .entry(known.id)
+                        .or_default()
+                        .note(entry.seq, why),
                 }
             }
             let Entry { seq, tid, .. } = entry;
@@ -164,9 +168,11 @@ impl Past {
                 return Ok(holds);
             }
         }
-        let held = self.look_at(position, FRAMES, |looked| {
-            Ok(judge.holds_in(&looked.view()))
-        });
+        let held = self.look_at(
+            position,
+            FRAMES,
+            |looked| Ok(judge.holds_in(&looked.view())),
+        );
         held.unwrap_or_else(|failure| Err(failure.message))
     }
 
@@ -351,7 +357,10 @@ impl<'p> Run<'p> {
         }
         self.passed += 1;
         let next = self.next.pop_front();
-        if let Some(next) = next.as_ref().filter(|_| self.passed.is_multiple_of(BETWEEN)) {
+        if let Some(next) = next
+            .as_ref()
+            .filter(|_| self.passed.is_multiple_of(BETWEEN))
+        {
             goes_on(next.seq, is_interrupted)?;
         }
         Ok(next)
@@ -366,7 +375,11 @@ impl<'p> Run<'p> {
         }));
         if self.events.range(window.clone()).next().is_some() {
             let entered: HashSet<u64> = self.next.iter().map(|entry| entry.seq).collect();
-            for seq in self.events.range(window).filter(|seq| !entered.contains(seq)) {
+            for seq in self
+                .events
+                .range(window)
+                .filter(|seq| !entered.contains(seq))
+            {
                 let event = self.past.entry(*seq)?;
                 self.next.push_back(event);
             }
