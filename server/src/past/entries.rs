@@ -143,7 +143,7 @@ impl Past {
         if !judge.is_conditional() {
             return Ok(true);
         }
-        let ask = || self.evaluate(judge, places, entry);
+        let mut ask = || self.evaluate(judge, places, entry);
         match (answers, &entry.call) {
             (Some(answers), Some(call)) => {
                 let answer = answers.at_entry(&self.timeline, call, ask);
