@@ -6,7 +6,7 @@ use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_a
 
 const FUNCTIONS: [&str; 16] = [
     "open", "write", "lseek", "close", "getenv", "signal", "kill", "socket", "sqrt", "getpid",
-    "fcntl", "ioctl", "prctl", "syscall", "printf", "snprintf",
+    "fcntl", "ioctl", "prctl", "syscall", "sprintf", "snprintf",
 ];
 
 fn recorded(artifact: &str, options: &[&str]) -> (Scratch, Recording) {
@@ -104,12 +104,12 @@ fn check_ellipses(told: &dyn Fn(&str) -> Vec<String>) {
         "{calls:?}"
     );
     assert!(calls[1].starts_with("sysno=SYS_gettid = "), "{calls:?}");
-    assert_eq!(
-        told("printf"),
-        [concat!(
-            r#"format="%d %s %.2f %c %.*s\n", arg1=42, arg2="text", arg3=2.5, arg4='x', arg5=3, arg6="abc""#,
-            " = 19"
-        )]
+    let sprintf = told("sprintf");
+    assert!(
+        sprintf[0].ends_with(
+            r#", format="%d %s %.2f %.*s", arg2=42, arg3="text", arg4=2.5, arg5=3, arg6="abc" = 16"#
+        ),
+        "{sprintf:?}"
     );
     let snprintf = told("snprintf");
     assert!(
