@@ -1,8 +1,9 @@
 //! A traced process: its memory, and system calls that it is made to do.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use libc::user_regs_struct;
@@ -13,6 +14,11 @@ use crate::operands::repeats;
 use crate::ptrace;
 use crate::system_calls::written::Memory;
 use crate::translate::{Code, Translator, layout};
+
+/// Reads a text of /proc. The names of threads and mapped files in it are bytes that need not be UTF-8.
+pub(crate) fn proc_text(path: impl AsRef<Path>) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+}
 
 const INT3: u8 = 0xcc;
 /// Most bytes of an instruction.

@@ -272,7 +272,7 @@ fn programs_of_the_system() {
     let perl = [
         "/usr/bin/perl",
         "-e",
-        "my %h; $h{$_ % 100} += $_ for 1..400000; print join(',', map { $h{$_} } sort keys %h), \"\\n\"",
+        "my %h; $h{$_ % 100} += $_ for 1..2000000; print join(',', map { $h{$_} } sort keys %h), \"\\n\"",
     ];
     same(&perl, after(20, u64::MAX, 1));
     same(&perl, after(10, 100_000, 5));

@@ -11,7 +11,7 @@ mod pagemap;
 
 use std::{
     collections::HashMap,
-    fs::{self, File},
+    fs::File,
     io,
     ops::Range,
     os::unix::fs::FileExt,
@@ -31,6 +31,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use self::pagemap::resident;
 use self::pagemap::{HAS_PAGE, IS_OF_FILE};
+use crate::stop::procfs;
 use crate::{
     clock,
     return_trampoline::{self, LeaveOffsets, ReturnTrampoline},
@@ -220,7 +221,7 @@ impl Snapshots {
 
     /// Returns the mappings to copy, lowest address first, and the start of the runtime's library.
     fn mappings(&self) -> io::Result<(Vec<Copied>, u64)> {
-        let text = fs::read_to_string(format!("/proc/{}/maps", self.pid))?;
+        let text = procfs::text(format!("/proc/{}/maps", self.pid))?;
         let mut runtime_at = 0;
         let mut copied = Vec::new();
         for line in text.lines() {

@@ -41,7 +41,7 @@ Examples:
   hindsight repl app            go through it: goto, step back, print, backtrace
   hindsight start --break parse ./app   control it live: next, step, where, print
   hindsight sql 'runs/*' \"select run, count(*) from calls group by run\"   many at once
-  hindsight compare good bad    what two recordings have different
+  hindsight compare good bad    where two recordings differ
   hindsight check app           verify every checksum and rule
 ";
 

@@ -8,7 +8,7 @@ use query::output::Format as Writer;
 /// A form of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Aligned columns, to be read by a person
+    /// Aligned columns, for people
     Table,
     /// Comma-separated values (RFC 4180) with a heading
     Csv,

@@ -1,6 +1,6 @@
 //! Values by which running again can be compared with what was recorded.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use libc::user_regs_struct;
@@ -10,6 +10,7 @@ use crate::digest::{self, PAGE};
 use crate::error::{Context as _, Result};
 use crate::log::{Entry, Hashed};
 use crate::ptrace;
+use crate::tracee::proc_text;
 
 /// Longer stretches of memory are left out, and so is what comes when this much has been read.
 const LONGEST: u64 = 4 << 30;
@@ -56,8 +57,7 @@ impl Recorder {
     /// Private memory that the program can write.
     fn hash_memory(&self) -> Result<Vec<Hashed>> {
         let pid = self.process.pid;
-        let text = fs::read_to_string(format!("/proc/{pid}/maps"))
-            .context("read the program's mappings")?;
+        let text = proc_text(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
         let pagemap =
             File::open(format!("/proc/{pid}/pagemap")).context("read the program's pages")?;
         let mut left = MOST;

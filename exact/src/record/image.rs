@@ -1,10 +1,8 @@
 //! The program's memory at its start, and what file mappings hold.
 
-use std::fs;
-
 use crate::error::{Context, Result};
 use crate::log::{Bytes, MappedFile, Span};
-use crate::tracee::Tracee;
+use crate::tracee::{Tracee, proc_text};
 
 const PAGE: usize = 4096;
 /// Pages that are read at once.
@@ -12,8 +10,7 @@ const AT_ONCE: usize = 256 * PAGE;
 
 /// The address space, without what the kernel provides.
 pub(crate) fn spans(pid: i32) -> Result<Vec<Span>> {
-    let text =
-        fs::read_to_string(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
+    let text = proc_text(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
     Ok(text.lines().filter_map(span).collect())
 }
 
@@ -43,8 +40,7 @@ pub(super) fn span(line: &str) -> Option<Span> {
 
 /// The files among the mappings.
 pub(super) fn files(pid: i32) -> Result<Vec<MappedFile>> {
-    let text =
-        fs::read_to_string(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
+    let text = proc_text(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
     let files = text.lines().filter_map(|line| {
         let span = span(line)?;
         let path = line.get(line.find('/')?..)?;

@@ -1,10 +1,8 @@
 //! What stopped threads are made to do before they are recorded, and after: calls that the program does not see.
 
-use std::fs;
-
 use crate::error::{Context, Result};
 use crate::ptrace::{self, Restartable};
-use crate::tracee::Tracee;
+use crate::tracee::{Tracee, proc_text};
 
 /// All signals but SIGTRAP, by which the thread comes back to us.
 const ALL: u64 = !TRAP;
@@ -55,7 +53,7 @@ fn raw(info: &libc::siginfo_t) -> Vec<u8> {
 
 /// Whether a stopped thread has executed an int3 that it has not been stopped for yet.
 pub(super) fn has_trap(tid: i32) -> bool {
-    let text = fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let text = proc_text(format!("/proc/{tid}/status")).unwrap_or_default();
     let mask = text.lines().find_map(|line| line.strip_prefix("SigPnd:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
         .is_some_and(|mask| mask & TRAP != 0)

@@ -3,7 +3,7 @@
 //! Pages are told apart by their hashes: those that the program has written to (they belong to no file any more), and all
 //! of shared mappings. Others are what their files hold.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use rustc_hash::FxHashMap;
@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::image::{self, content};
 use crate::error::{Context, Result};
 use crate::log::{Bytes, MappedFile, Space, Span};
-use crate::tracee::Tracee;
+use crate::tracee::{Tracee, proc_text};
 
 const PAGE: u64 = 4096;
 /// Pages that are read at once.
@@ -84,7 +84,7 @@ pub(super) struct Changes {
 impl Known {
     /// The mappings of a program, all of whose threads are stopped, without what is ours.
     pub(super) fn of(process: &Tracee, is_ours: &dyn Fn(u64) -> bool) -> Result<Known> {
-        let text = fs::read_to_string(format!("/proc/{}/maps", process.pid))
+        let text = proc_text(format!("/proc/{}/maps", process.pid))
             .context("read the program's mappings")?;
         let areas = text.lines().filter_map(Area::parse);
         let areas: Vec<Area> = areas.filter(|area| !is_ours(area.span.start)).collect();
@@ -113,7 +113,7 @@ impl Known {
 
     /// Where the vDSO lies. It is provided, but belongs to no file.
     pub(super) fn vdso(pid: i32) -> Option<Span> {
-        let text = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+        let text = proc_text(format!("/proc/{pid}/maps")).ok()?;
         text.lines()
             .find(|line| line.ends_with(VDSO))
             .and_then(image::span)

@@ -1,7 +1,6 @@
 //! Signals: handlers run as translated code too, and see the program's own registers.
 
 use std::collections::VecDeque;
-use std::fs;
 
 use libc::user_regs_struct;
 
@@ -13,7 +12,7 @@ use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry, Fatal};
 use crate::ptrace;
-use crate::tracee::X87_INSTRUCTION;
+use crate::tracee::{X87_INSTRUCTION, proc_text};
 use crate::translate::Trap;
 
 /// Signals that end a program that does not catch them, and that none ignores for long.
@@ -422,7 +421,7 @@ impl Recorder {
     }
 
     fn is_caught(&self, number: i32) -> Result<bool> {
-        let text = fs::read_to_string(format!("/proc/{}/status", self.process.pid))
+        let text = proc_text(format!("/proc/{}/status", self.process.pid))
             .context("read the program's state")?;
         let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
         let mask = mask

@@ -7,6 +7,7 @@ use crate::digest;
 use crate::error::{Context as _, Error, Result};
 use crate::log::{Bytes, Entry};
 use crate::ptrace;
+use crate::tracee::proc_text;
 use crate::translate::Trap;
 
 /// What becomes of a thread that has stopped.
@@ -357,7 +358,7 @@ pub(super) fn end_of(pid: i32) -> (Option<i32>, Option<i32>) {
 /// Whether all threads of a process have ended, though they may not have been waited for.
 fn is_dead(pid: i32) -> bool {
     let is_dead = |task: std::io::Result<std::fs::DirEntry>| {
-        let stat = task.and_then(|task| std::fs::read_to_string(task.path().join("stat")));
+        let stat = task.and_then(|task| proc_text(task.path().join("stat")));
         let stat = stat.unwrap_or_default();
         let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
         state.is_none_or(|state| state.starts_with(['Z', 'X']))

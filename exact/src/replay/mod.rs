@@ -25,7 +25,6 @@ mod trace;
 mod verify;
 mod writes;
 
-use std::fs;
 use std::path::Path;
 
 use libc::user_regs_struct;
@@ -34,7 +33,7 @@ use rustc_hash::FxHashMap;
 use crate::error::{Context as _, Error, Result};
 use crate::log::{Bytes, Context, Registers, Space};
 use crate::ptrace;
-use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
+use crate::tracee::{Sharing, Tracee, own_extended, own_registers, proc_text};
 use crate::translate::{Mode, Translator, layout};
 use checkpoint::Checkpoints;
 pub use oversee::Overseer;
@@ -289,7 +288,7 @@ impl Drop for Replay {
 /// Unmaps all that the stub got from the kernel, but its own page.
 fn empty(process: &mut Tracee) -> Result<()> {
     let path = format!("/proc/{}/maps", process.pid);
-    let text = fs::read_to_string(path).context("read the mappings of a process")?;
+    let text = proc_text(path).context("read the mappings of a process")?;
     for line in text.lines() {
         let range = line
             .split_whitespace()

@@ -4,7 +4,6 @@
 //! System calls are not made, because what they would have answered is not known, but for those on the process's own memory. What it
 //! prints is kept.
 
-use std::fs;
 use std::time::Instant;
 
 use libc::user_regs_struct;
@@ -14,7 +13,7 @@ use super::{Moment, Replay, checkpoint, search, seek, trace};
 use crate::error::{Context as _, Result};
 use crate::log::Context;
 use crate::ptrace;
-use crate::tracee::Tracee;
+use crate::tracee::{Tracee, proc_text};
 use crate::translate::Trap;
 
 /// Where the function returns to: the last address of user space's lower half page, where no code ever is.
@@ -210,7 +209,7 @@ impl Replay {
     /// Maps more stack below the part of it that the program has used, if nothing is there.
     fn grow_stack(&mut self, rsp: u64) -> Result<()> {
         let pid = self.process.pid;
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps"));
+        let maps = proc_text(format!("/proc/{pid}/maps"));
         let maps = maps.context("read the mappings of a process")?;
         let start = maps.lines().find_map(|line| {
             let (start, end) = line.split_whitespace().next()?.split_once('-')?;

@@ -27,7 +27,7 @@ pub struct Args {
     /// List all functions and the calls that differ, too
     #[serde(default)]
     full: bool,
-    /// Judge by what the functions did alone, not by whose code differs
+    /// Rank functions by what they did alone, not by whether their code differs
     #[serde(default)]
     no_code: bool,
     /// What is not compared, besides what hindsight.toml in the server's folder names

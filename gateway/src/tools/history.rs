@@ -39,7 +39,7 @@ pub struct Args {
 
 impl Tool for History {
     const NAME: &'static str = "debug_history";
-    const DOC: &'static str = "Show every change of a value that the recording shows, or with lastWrite between which events it got the value that it has now. A recording made with --full names the instruction that wrote: seq+steps, for debug_goto.";
+    const DOC: &'static str = "Show every recorded change of a value, or with lastWrite between which events it got the value that it has now. A recording made with --full names the instruction that wrote: seq+steps, for debug_goto.";
     const READ_ONLY: bool = true;
     type Args = Args;
 

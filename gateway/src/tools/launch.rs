@@ -59,7 +59,7 @@ pub struct Args {
     /// Log every write to these variables, or to 0xADDRESS:LEN (at most 32 bytes in all): who, where, old and new value; nothing stops
     #[serde(default)]
     log_writes: Vec<String>,
-    /// Log a message wherever the program passes a place
+    /// Log a message each time the program passes a place
     #[serde(default)]
     logpoints: Vec<Message>,
     /// Record every instruction, to the program's end: debug_history with lastWrite then names the instruction that wrote any byte, and debug_goto goes to any instruction. Takes 1.3 to 8 times as long

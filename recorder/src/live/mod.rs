@@ -68,6 +68,7 @@ use self::{
         threads::Thread,
     },
 };
+use crate::stop::procfs;
 use crate::{Exit, Outcome, Result, arm::Filter, clock, session::More, stop::ptrace};
 
 /// A live session. Clones share the same session.
@@ -533,7 +534,7 @@ impl Live {
 }
 
 fn thread_name(pid: i32, tid: Tid) -> String {
-    std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm"))
+    procfs::text(format!("/proc/{pid}/task/{tid}/comm"))
         .map_or_else(|_| "?".to_owned(), |name| name.trim_end().to_owned())
 }
 

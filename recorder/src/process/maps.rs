@@ -1,6 +1,8 @@
 //! The mappings of a process: /proc/PID/maps, by mapping and by module.
 
-use std::{collections::BTreeMap, fs, io, ops::Range, path::PathBuf};
+use std::{collections::BTreeMap, io, ops::Range, path::PathBuf};
+
+use crate::stop::procfs;
 
 /// One line of /proc/PID/maps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +45,7 @@ impl Maps {
     /// # Errors
     /// If the process is gone or access is denied.
     pub fn read(pid: i32) -> io::Result<Self> {
-        Ok(Self::parse(&fs::read_to_string(format!(
-            "/proc/{pid}/maps"
-        ))?))
+        Ok(Self::parse(&procfs::text(format!("/proc/{pid}/maps"))?))
     }
 
     /// Parses the text of a maps file. Skips invalid lines.

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use crate::stop::procfs;
 use crate::{
     options::Exit,
     wake::{Event, wait_for},
@@ -205,7 +206,7 @@ pub fn thread_exists(pid: i32, tid: u32) -> bool {
 
 /// Returns whether thread `tid` of process `pid` may make any system call: it is in no sandbox (seccomp(2)).
 pub fn may_sleep(pid: i32, tid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/status"));
+    let status = procfs::text(format!("/proc/{pid}/task/{tid}/status"));
     status.is_ok_and(|status| {
         status
             .lines()
@@ -242,7 +243,7 @@ impl Seccomp {
         let tasks = tasks.into_iter().flatten().flatten();
         // A thread that has just ended has none.
         let found = tasks.filter_map(|task| {
-            let status = std::fs::read_to_string(task.path().join("status")).ok()?;
+            let status = procfs::text(task.path().join("status")).ok()?;
             Some(Self::parse(&status))
         });
         found.max().unwrap_or_default()

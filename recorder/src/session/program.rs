@@ -141,7 +141,7 @@ impl Running {
         // Loading the runtime would wait for a thread that another tracer holds.
         if let Some(tracer) = procfs::tracer(pid, pid) {
             let tracer = procfs::thread_group(tracer).unwrap_or(tracer);
-            let name = fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
+            let name = procfs::text(format!("/proc/{tracer}/comm")).unwrap_or_default();
             let reason = Diagnostic::new(format!(
                 "process {tracer} ({}) traces it, and a program has one tracer",
                 name.trim_end()

@@ -2,6 +2,12 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
+
+/// Reads a text of /proc. The names of threads and mapped files in it are bytes that need not be UTF-8.
+pub(crate) fn text(path: impl AsRef<Path>) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+}
 
 /// Returns the thread ids of `pid`, as far as one reading of the directory saw them.
 pub(crate) fn tasks(pid: i32) -> io::Result<Vec<i32>> {
@@ -19,7 +25,7 @@ pub(crate) fn tasks(pid: i32) -> io::Result<Vec<i32>> {
 
 /// Returns the state letter of a thread (R, S, D, T, t, Z, ...); `None` if it does not exist.
 pub(crate) fn state(pid: i32, tid: i32) -> Option<char> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    let stat = text(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
     // The name before the state is in parentheses and may itself contain any character.
     let after_name = &stat[stat.rfind(')')? + 1..];
     after_name.trim_start().chars().next()
@@ -32,33 +38,33 @@ pub(crate) fn is_dead(state: Option<char>) -> bool {
 
 /// Returns whether a thread is about to be killed: the end of the whole process has begun.
 pub(crate) fn is_being_killed(pid: i32, tid: i32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).unwrap_or_default();
+    let status = text(format!("/proc/{pid}/task/{tid}/status")).unwrap_or_default();
     let pending = field(&status, "SigPnd:").and_then(|mask| u64::from_str_radix(mask, 16).ok());
     pending.is_none_or(|mask| mask & 1 << (libc::SIGKILL - 1) != 0)
 }
 
 /// Returns the thread that traces thread `tid` of `pid`; `None` if there is none.
 pub(crate) fn tracer(pid: i32, tid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+    let status = text(format!("/proc/{pid}/task/{tid}/status")).ok()?;
     let tracer: i32 = field(&status, "TracerPid:")?.parse().ok()?;
     (tracer != 0).then_some(tracer)
 }
 
 /// Returns the process of thread `tid`.
 pub(crate) fn thread_group(tid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let status = text(format!("/proc/{tid}/status")).ok()?;
     field(&status, "Tgid:")?.parse().ok()
 }
 
 /// Returns the parent of process `pid`.
 pub(crate) fn parent(pid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = text(format!("/proc/{pid}/status")).ok()?;
     field(&status, "PPid:")?.parse().ok()
 }
 
 /// Returns the effective user of a process.
 pub(crate) fn user(pid: i32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let status = text(format!("/proc/{pid}/status")).ok()?;
     field(&status, "Uid:")?
         .split_whitespace()
         .nth(1)?
@@ -68,13 +74,13 @@ pub(crate) fn user(pid: i32) -> Option<u32> {
 
 /// Returns the name of a process, or `?`.
 pub(crate) fn name(pid: i32) -> String {
-    fs::read_to_string(format!("/proc/{pid}/comm"))
+    text(format!("/proc/{pid}/comm"))
         .map_or_else(|_| "?".to_owned(), |name| name.trim_end().to_owned())
 }
 
 /// Returns Yama's setting; `None` if the kernel has no Yama.
 pub(crate) fn ptrace_scope() -> Option<u32> {
-    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok()?;
+    let scope = text("/proc/sys/kernel/yama/ptrace_scope").ok()?;
     scope.trim().parse().ok()
 }
 

@@ -8,13 +8,13 @@ pub struct Captured {
     /// Keep all general registers at each enter and leave, in a session also at logpoints
     #[arg(long)]
     pub regs: bool,
-    /// Keep so many bytes of the stack there, 8 to 16384
+    /// Keep this many bytes of the stack at each enter and leave, 8 to 16384
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(8..=16384))]
     pub stack: Option<u32>,
-    /// Keep the text behind arguments that are text: char*, &str, String, std::string; of each up to 256 bytes
+    /// Keep the text of string arguments (char*, &str, String, std::string), up to 256 bytes of each
     #[arg(long)]
     pub strings: bool,
-    /// Keep what arguments lead to that are pointers or references, at each enter and leave: of each up to 256 bytes
+    /// Keep what pointer and reference arguments point to, at each enter and leave, up to 256 bytes of each
     #[arg(long)]
     pub pointees: bool,
     /// Keep the value of an expression at each enter and leave: over global variables and a thread's own always, over a

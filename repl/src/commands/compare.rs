@@ -50,7 +50,7 @@ What is not compared stands in hindsight.toml, in the working directory:
   output = [\"^took .* ms\"]
   kinds = [\"exit\"]";
 
-/// Say what two recordings of a program have different
+/// Show where two recordings of a program differ
 ///
 /// Two runs of one build, or of two builds. Addresses, process and thread ids, times and names of temporary files are no
 /// difference, and neither are lines that have moved. The functions that most likely made the difference come first.
@@ -69,11 +69,11 @@ pub struct Args {
     /// Print all calls that differ, up to 10,000
     #[arg(long)]
     full: bool,
-    /// Pass over the differences that FILE has; if there is no such file, write today's into it and accept them all, except
-    /// on a build server (CI is set): there it must exist
+    /// Ignore the differences listed in FILE. If FILE does not exist, create it with the present differences; on a build server (CI is set) it must
+    /// exist
     #[arg(long, value_name = "FILE")]
     accept: Option<PathBuf>,
-    /// Judge by what the functions did alone, not by whose code differs
+    /// Rank functions by what they did alone, not by whether their code differs
     #[arg(long)]
     no_code: bool,
     #[command(flatten)]

@@ -15,18 +15,39 @@ use crate::json::answer;
 use crate::progress::Progress;
 use crate::render::{Terminal, bytes, escaped};
 
+/// What is recorded instruction by instruction.
+#[derive(Debug, clap::Args)]
+pub struct Every {
+    /// Record every instruction: each register and each byte is known at every moment, and the program can be run
+    /// backwards. It then takes 1.3 to 4 times as long, on one processor; see docs/full.md. --full=after:2s begins when the
+    /// program has run for so long, --full=NAME records calls of functions with this name or pattern (may be repeated)
+    #[arg(
+        id = "full",
+        long = "full",
+        value_name = "PART",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        value_parser = parse_part
+    )]
+    pub parts: Vec<Part>,
+    /// With --full: end the program when this process, which started the recorder, ends
+    #[arg(long, value_name = "PID", hide = true, requires = "full")]
+    pub with_parent: Option<u32>,
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// When nothing could be recorded.
 pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Error> {
     let progress = Progress::new(terminal);
-    if let Some(parent) = args.with_parent {
+    if let Some(parent) = args.every.with_parent {
         end_with(parent)?;
     }
-    let (json, portable, with_report) = (args.json, args.kept.portable, args.report);
+    let (json, portable, with_report) = (args.told.json, args.kept.portable, args.told.report);
     let options = FullOptions {
-        part: part(&args.full)?,
+        part: part(&args.every.parts)?,
         output: args.output,
         include: args.functions.include,
         exclude: args.functions.exclude,

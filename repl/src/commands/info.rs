@@ -52,7 +52,7 @@ pub struct Args {
     recording: PathBuf,
     #[command(flatten)]
     core: OfCore,
-    /// Print the facts as JSON
+    /// Print as JSON
     #[arg(long)]
     json: bool,
 }

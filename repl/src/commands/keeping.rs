@@ -18,7 +18,7 @@ pub struct Keeping {
     /// When the program's memory is copied: start, every=TIME or every=N events (as every=100ms, every=5000events; changed pages only) or never [default: start]
     #[arg(long, value_name = "WHEN", default_value = "start", hide_default_value = true, value_parser = parse_snapshot)]
     pub snapshot: SnapshotTimes,
-    /// Keep the raw log after it was turned into columns
+    /// Keep the raw log after it has been converted to columns
     #[arg(long)]
     pub keep_log: bool,
 }

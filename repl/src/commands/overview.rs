@@ -19,7 +19,7 @@ Examples:
   hindsight overview app --json | jq .result.ending
   hindsight overview make.children            the processes of a set, and which failed first";
 
-/// Say what is worth knowing first of a recording
+/// Summarise a recording: how it ended, what failed, where the time went
 ///
 /// How the program ended, what it printed to standard error and which function did, results that look like failures, its
 /// threads, where the time went, what is unusual, and three commands that ask further. Each claim has the number of its
@@ -35,7 +35,7 @@ pub struct Args {
     /// Print at most this many lines
     #[arg(long, value_name = "N", default_value_t = 40, conflicts_with = "json")]
     lines: usize,
-    /// Print all of it as JSON
+    /// Print everything as JSON
     #[arg(long)]
     json: bool,
 }

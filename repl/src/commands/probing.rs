@@ -101,14 +101,14 @@ impl clap::Args for Probing {
                     .value_names(["LOCATION", "MESSAGE"])
                     .num_args(2)
                     .action(ArgAction::Append)
-                    .help("Record a message wherever the program passes a place: function, file:line or 0xADDRESS; {EXPRESSION} in it stands for a value; may be repeated"),
+                    .help("Record a message each time the program passes a place (function, file:line or 0xADDRESS); {EXPRESSION} in it is replaced by its value; may be repeated"),
             )
             .arg(
                 Arg::new(CONDITION)
                     .long("condition")
                     .value_name("EXPRESSION")
                     .action(ArgAction::Append)
-                    .help("The logpoint before it counts only if this is true"),
+                    .help("Log the preceding --logpoint only if this is true"),
             )
     }
 

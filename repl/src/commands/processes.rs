@@ -22,7 +22,7 @@ Examples:
   hindsight processes make --json | jq '.result[] | select(.exit_code != 0)'
   hindsight overview make.children/cc1        one of the recordings in it";
 
-/// List the processes that record --children has followed
+/// List the processes that record --children followed
 ///
 /// One row for each program that a process executed, below its parent. A process that executed none is a copy of its
 /// parent, made by fork.

@@ -62,22 +62,12 @@ pub struct Args {
     pub besides: Besides,
     #[command(flatten)]
     pub probing: Probing,
-    /// Record every instruction: each register and each byte is known at every moment, and the program can be run
-    /// backwards. It then takes 1.3 to 4 times as long, on one processor; see docs/full.md. --full=after:2s begins when the
-    /// program has run for so long, --full=NAME records calls of functions with this name or pattern (may be repeated)
-    #[arg(
-        long,
-        value_name = "PART",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "",
-        value_parser = full::parse_part
-    )]
-    pub full: Vec<full::Part>,
-    /// Logpoints and logged variables may wait for libraries that are loaded later
+    #[command(flatten)]
+    pub every: full::Every,
+    /// Let logpoints and logged variables wait for libraries that are loaded later
     #[arg(long)]
     pub pending: bool,
-    /// Have the program and its libraries at the same addresses in each run
+    /// Load the program and its libraries at the same addresses in each run
     #[arg(long, conflicts_with = "pid")]
     pub no_aslr: bool,
     #[command(flatten)]
@@ -86,15 +76,8 @@ pub struct Args {
     pub attached: Attached,
     #[command(flatten)]
     pub family: Family,
-    /// Say at the end which functions took longest, as hindsight report does (on stderr: stdout is the program's)
-    #[arg(long, conflicts_with_all = ["children", "parked", "json"])]
-    pub report: bool,
-    /// Print the summary as JSON (on stderr: stdout is the program's)
-    #[arg(long)]
-    pub json: bool,
-    /// With --full: end the program when this process, which started the recorder, ends
-    #[arg(long, value_name = "PID", hide = true, requires = "full")]
-    pub with_parent: Option<u32>,
+    #[command(flatten)]
+    pub told: Told,
     /// The program and its arguments
     #[arg(
         value_name = "PROGRAM",
@@ -102,6 +85,17 @@ pub struct Args {
         required_unless_present_any = ["pid", "parked"]
     )]
     pub command: Vec<OsString>,
+}
+
+/// What is told when the program has ended.
+#[derive(Debug, clap::Args)]
+pub struct Told {
+    /// Print a report of the slowest functions at the end, as hindsight report does (on stderr: stdout is the program's)
+    #[arg(long, conflicts_with_all = ["children", "parked", "json"])]
+    pub report: bool,
+    /// Print the summary as JSON (on stderr: stdout is the program's)
+    #[arg(long)]
+    pub json: bool,
 }
 
 const NOTHING_ARMED: &str = "it has no functions that can be recorded, probably because its symbols were stripped; what it calls in \
@@ -147,14 +141,14 @@ impl Ran {
 /// When nothing could be recorded.
 pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Error> {
     let progress = Progress::new(terminal);
-    let (json, portable, with_report) = (args.json, args.kept.portable, args.report);
+    let (json, portable, with_report) = (args.told.json, args.kept.portable, args.told.report);
     let has_chosen = !args.functions.include.is_empty() || !args.functions.exclude.is_empty();
     refuse(&args)?;
     if args.family.parked {
         let copies = args.family.copies;
         return children::record_one(options(args, given), copies).map(Ran::of_nothing);
     }
-    if !args.full.is_empty() {
+    if !args.every.parts.is_empty() {
         return full::record(args, given, terminal);
     }
     if args.family.children {
@@ -247,7 +241,7 @@ fn refuse(args: &Args) -> Result<(), Error> {
     if args.family.parked {
         return Ok(());
     }
-    if !args.full.is_empty() {
+    if !args.every.parts.is_empty() {
         full::refuse(args)?;
     }
     if args.family.children && args.probing.is_given() {

@@ -19,16 +19,16 @@ pub struct Functions {
 /// What is recorded besides them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Besides {
-    /// Record system calls too: names, arguments with texts and flags, results and times, for the tables syscalls and files
+    /// Also record system calls, with decoded arguments, results and times, for the tables syscalls and files
     #[arg(long, overrides_with = "no_syscalls")]
     pub syscalls: bool,
-    /// Record no system calls, which is the default: undoes an earlier --syscalls
+    /// Record no system calls (the default); cancels an earlier --syscalls
     #[arg(long, overrides_with = "syscalls")]
     pub no_syscalls: bool,
-    /// Record the calls that allocate and free memory too, for the table allocations and report --memory
+    /// Also record calls that allocate and free memory, for the table allocations and report --memory
     #[arg(long)]
     pub memory: bool,
-    /// Record the calls that take and give locks, or wait, too, for the table locks and report --locks
+    /// Also record calls that acquire and release locks or wait, for the table locks and report --locks
     #[arg(long)]
     pub locks: bool,
 }
@@ -36,10 +36,10 @@ pub struct Besides {
 /// A process that runs already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Attached {
-    /// Attach to this running process instead of starting one
+    /// Attach to this running process instead of starting a program
     #[arg(long = "attach", value_name = "PID", conflicts_with = "command", value_parser = parse_pid)]
     pub pid: Option<i32>,
-    /// With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
+    /// With --attach: stop recording after this many seconds (or 500ms, 2m); the process keeps running
     #[arg(long = "for", value_name = "SECONDS", value_parser = parse_duration)]
     pub duration: Option<Duration>,
 }
@@ -50,7 +50,7 @@ pub struct Family {
     /// Record all processes that the program starts too, into a folder NAME.children with a recording of each program
     #[arg(long, conflicts_with_all = ["pid", "portable"])]
     pub children: bool,
-    /// With --children: record copies that fork makes too, from the fork on; each fork then takes longer
+    /// With --children: also record forked copies, from the fork on; each fork then takes longer
     #[arg(long)]
     pub copies: bool,
     /// Record the process that standard input tells of
@@ -61,7 +61,7 @@ pub struct Family {
 /// What becomes of the recording when it is done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Kept {
-    /// Call this run something: key=value; may be repeated. ls, info and the table runs show it
+    /// Label this run, KEY=VALUE; may be repeated. ls, info and the table runs show labels
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = store::labels::parse)]
     pub labels: Vec<(String, String)>,
     /// When the program has ended, copy its modules, debug files and sources into the recording, as hindsight pack does

@@ -34,7 +34,7 @@ live program has all verbs of the command line, and goto into its own past. A
 line that begins with SELECT, WITH or EXPLAIN is SQL. Leaving ends a program
 that was started here.";
 
-/// Go through a recording or a live program, forwards and backwards
+/// Step through a recording or a live program, forwards and backwards
 ///
 /// Opens a prompt: at a recording's first event, or on a live program, which is started here or under control already. A name
 /// with a slash that can be executed is a program, unless it is a recording's folder itself; other names are recordings first.
@@ -49,10 +49,10 @@ pub struct Args {
     session: Option<u32>,
     #[command(flatten)]
     launching: Launching,
-    /// Run this line and leave; may be given several times
+    /// Run this line and exit; may be repeated
     #[arg(long, value_name = "LINE", conflicts_with = "script")]
     cmd: Vec<String>,
-    /// Run the lines of this file and leave
+    /// Run the lines of this file and exit
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
     /// Print replies as JSON

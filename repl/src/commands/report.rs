@@ -38,7 +38,7 @@ Times are the program's: what recording a call cost is measured in each recordin
 the time in which a thread was stopped by a live session, or waited for functions to be armed. --raw shows
 what was measured.";
 
-/// Say what was slow: functions, their callers, a tree of calls, a flame graph
+/// Show where the time went: functions, callers, call tree, flame graph
 ///
 /// The time of a function is its calls' without the recorded calls that they made (self), and with them (inclusive; calls
 /// inside each other count once). Waiting is time too.
@@ -54,7 +54,7 @@ pub struct Args {
     /// Show the tree of calls, folded by function
     #[arg(long, conflicts_with_all = ["folded", "flamegraph", "speedscope"])]
     tree: bool,
-    /// Tell threads apart
+    /// Show each thread on its own
     #[arg(long)]
     threads: bool,
     /// Print folded stacks, for flamegraph.pl and others
@@ -66,19 +66,19 @@ pub struct Args {
     /// Write a profile for speedscope.app
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     speedscope: Option<PathBuf>,
-    /// Show what was allocated and not freed, by who allocated it, and when the heap was largest (record --memory)
+    /// Show memory that was not freed, by call site, and the heap's peak (record --memory)
     #[arg(long, conflicts_with_all = ["function", "tree", "threads", "folded", "flamegraph", "speedscope", "raw"])]
     memory: bool,
     /// Show locks: who waited for whom at the end, and how long threads waited for each lock and held it (record --locks)
     #[arg(long, conflicts_with_all = ["memory", "function", "tree", "threads", "folded", "flamegraph", "speedscope", "raw"])]
     locks: bool,
-    /// Show times as measured, with what recording cost
+    /// Show times as measured, including the cost of recording
     #[arg(long)]
     raw: bool,
-    /// Show at most this many functions, or lines of the tree; 0: all [default: 25, with --json all]
+    /// Show at most this many functions or lines of the tree, 0 for all [default: 25, with --json all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// With --tree: go down this many calls
+    /// With --tree: show this many levels of calls
     #[arg(long, value_name = "N", default_value_t = 12, requires = "tree")]
     depth: usize,
     /// Print everything as JSON

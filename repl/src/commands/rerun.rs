@@ -34,7 +34,7 @@ Exits with the program's own status, as record does.";
 /// Writes of a place that are shown.
 const ROWS: usize = 20;
 
-/// Record the program of a recording once more
+/// Run a recording's program again and record it
 ///
 /// Runs it with the same arguments, environment, folder and standard input, and with the recorded options, into a recording
 /// of its own. With --log-writes it then shows the last writes: the line, the old and the new value. With --full it records
@@ -51,7 +51,7 @@ pub struct Args {
     /// left out, being known anyway
     #[arg(long, conflicts_with_all = ["log_writes", "logpoint", "pending"])]
     full: bool,
-    /// Logpoints and logged variables may wait for libraries that are loaded later
+    /// Let logpoints and logged variables wait for libraries that are loaded later
     #[arg(long)]
     pending: bool,
     /// Where to write [default: the recording's name with a number, in this folder]

@@ -36,7 +36,7 @@ Examples:
 The catalog is kept in $XDG_DATA_HOME/hindsight/runs, or ~/.local/share/hindsight/runs. The recordings are the truth: it
 is made again from them when it is lost.";
 
-/// List the runs of this machine, label them, and delete old ones
+/// List, label and delete the runs of this machine
 ///
 /// Every recording that this user makes is noted, wherever it lies. Without a command it lists them. A set of record
 /// --children is one run: `runs show SET` lists what is in it.

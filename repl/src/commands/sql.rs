@@ -41,7 +41,7 @@ memory_reads, notes, runs.
 Times are nanoseconds since the recording began (ts_ns, dur_ns); seq numbers
 every event of the recording in one order.";
 
-/// Ask a recording in SQL, or several
+/// Query one or more recordings in SQL
 ///
 /// Prints the answer to QUERY, which may be several statements with semicolons between them. Without QUERY it opens a
 /// prompt, or runs the statements on stdin when that is not a terminal. A recording may be asked while it is written.
@@ -58,7 +58,7 @@ pub struct Args {
     /// prompt like \\d; - reads from stdin
     #[arg(value_name = "RECORDING", required = true, num_args = 1..)]
     words: Vec<OsString>,
-    /// The form of the answer [default: by the name of the output file, else table]
+    /// The output format [default: by the name of the output file, else table]
     #[arg(short, long, value_name = "FORMAT")]
     format: Option<Format>,
     /// Print one JSON document, whose result is the rows of one question
@@ -70,10 +70,10 @@ pub struct Args {
     /// Show at most this many rows of a table, 0 for all [default: 1000 on a terminal, else all]
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
-    /// Let sorts, groups and joins hold this much memory, as 512MB or 8GB [default: a quarter of the machine's]
+    /// Memory for sorts, groups and joins, such as 512MB or 8GB [default: a quarter of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = crate::size::parse)]
     memory: Option<usize>,
-    /// Say how long each answer took
+    /// Show how long each query took
     #[arg(long)]
     timing: bool,
     #[command(flatten)]

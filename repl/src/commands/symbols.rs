@@ -33,7 +33,7 @@ Debug information is looked for in the module itself, below /usr/lib/debug by bu
 in the cache of debuginfod's clients: $DEBUGINFOD_CACHE_PATH, or ~/.cache/debuginfod_client. Servers are asked by fetch
 alone, once each; a recording that is opened later finds what was fetched.";
 
-/// Say which modules have debug information, and fetch what is missing
+/// Show which modules have debug information; fetch what is missing
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

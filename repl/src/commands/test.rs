@@ -31,7 +31,7 @@ Exits with the command's own status.";
 /// Most failed processes that are named.
 const MOST_NAMED: usize = 20;
 
-/// Run a test command and keep recordings of what failed
+/// Run a test command and keep the recordings of failed processes
 ///
 /// Records every process that the command starts, as record --children does, into a folder of DIR that is named after
 /// the command. Then removes the recordings of processes that ended with 0.

@@ -295,12 +295,13 @@ fn calls_that_were_not_recorded_are_told_of() {
             Thread 28464 (orders) at event 23, entry of price: price at /home/ada/orders/orders.c:25
             ->    25 | double price(const struct order *order, int discount) {
             *#0   price (order=0x55a5866573d0, discount=1) at /home/ada/orders/orders.c:25
-             #1   rounded (order=<its frame could not be unwound>, discount=<its frame could not be unwound>) at /home/ada/orders/orders.c:32
+             #1   rounded (order=<unknown>, discount=<unknown>) at /home/ada/orders/orders.c:32
                    (calls that were not recorded may lie between)
              #2   somewhere in settle (order@entry=0x55a5866573d0) in orders.hindsight/modules/000000/orders
              #3   main () at /home/ada/orders/orders.c:69
              #4   0x7f0be8e8c24a ()
               (the rest is not known: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2))
+            (why a value is unknown: frame 1, then args)
             *#1   rounded at /home/ada/orders/orders.c:32
             ->    32 | double rounded(const struct order *order, int discount) { return (long)(price(order, discount) * 100) / 100.0; }
             $1 = <its frame could not be unwound>
@@ -308,24 +309,26 @@ fn calls_that_were_not_recorded_are_told_of() {
             Thread 28553 (orders) at event 56, entry of price: price at /home/ada/orders/orders.c:25
             ->    25 | double price(const struct order *order, int discount) {
             *#0   price (order=0x7f0be40011a0, discount=1) at /home/ada/orders/orders.c:25
-             #1   rounded (order=<its frame could not be unwound>, discount=<its frame could not be unwound>) at /home/ada/orders/orders.c:32
+             #1   rounded (order=<unknown>, discount=<unknown>) at /home/ada/orders/orders.c:32
                    (calls that were not recorded may lie between)
              #2   somewhere in settle (order@entry=0x7f0be40011a0) in orders.hindsight/modules/000000/orders
              #3   evening (last=0x55a5866573d0 <stale: as of event 54>) at /home/ada/orders/orders.c:57
              #4   0x7f0be8eee1f5 ()
               (the rest is not known: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2))
+            (why a value is unknown: frame 1, then args)
             Thread 28464
             *#0   somewhere in main in orders.hindsight/modules/000000/orders
              #1   0x7f0be8e8c24a ()
               (the rest is not known: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2))
             Thread 28553
             *#0   price (order=0x7f0be40011a0, discount=1) at /home/ada/orders/orders.c:25
-             #1   rounded (order=<its frame could not be unwound>, discount=<its frame could not be unwound>) at /home/ada/orders/orders.c:32
+             #1   rounded (order=<unknown>, discount=<unknown>) at /home/ada/orders/orders.c:32
                    (calls that were not recorded may lie between)
              #2   somewhere in settle (order@entry=0x7f0be40011a0) in orders.hindsight/modules/000000/orders
              #3   evening (last=0x55a5866573d0 <stale: as of event 54>) at /home/ada/orders/orders.c:57
              #4   0x7f0be8eee1f5 ()
               (the rest is not known: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2))
+            (why a value is unknown: frame 1, then args)
             --- stderr
             error: no variable "discount" here
             help: where in settle the thread was at this event is not known, and so its variables are not: step, or step back

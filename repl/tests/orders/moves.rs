@@ -120,17 +120,17 @@ fn runs_go_from_stop_to_stop() {
             ->    36 |   int discount = order->pieces > 3;
             Breakpoint 1: settle (1 function)
             Breakpoint 2: orders.c:25 (1 function)
-             ID | Location    | Functions
-            ----+-------------+-----------
-              1 | settle      |         1
-              2 | orders.c:25 |         1
+             ID | Location    | Hits | Functions
+            ----+-------------+------+-----------
+              1 | settle      |    0 |         1
+              2 | orders.c:25 |    0 |         1
             Thread 28553 (orders) at event 60, return from say: settle at /home/ada/orders/orders.c:46
             ->    46 |   return order->pieces;
-            Thread 28464 (orders) at event 64, entry of settle: settle at /home/ada/orders/orders.c:34
+            Thread 28464 (orders) at breakpoint 1, at event 64, entry of settle: settle at /home/ada/orders/orders.c:34
             ->    34 | int settle(struct order *order) {
             1 breakpoint removed
             Thread 28464 (orders) at event 31, resume: next: somewhere in main
-            Thread 28464 (orders) at event 32, entry of settle: settle at /home/ada/orders/orders.c:34
+            Thread 28464 (orders) at breakpoint 1, at event 32, entry of settle: settle at /home/ada/orders/orders.c:34
             ->    34 | int settle(struct order *order) {
             1 breakpoint removed
             There are no breakpoints; runs through time stop where the recording did.

@@ -29,65 +29,65 @@ fn each_command_explains_itself() {
 
             Begin with these:
               record            Record a program while it runs
-              overview          Say what is worth knowing first of a recording
-              report            Say what was slow: functions, their callers, a tree of calls, a flame graph
-              sql               Ask a recording in SQL, or several
-              repl              Go through a recording or a live program, forwards and backwards
+              overview          Summarise a recording: how it ended, what failed, where the time went
+              report            Show where the time went: functions, callers, call tree, flame graph
+              sql               Query one or more recordings in SQL
+              repl              Step through a recording or a live program, forwards and backwards
 
             Ask and keep recordings:
-              rerun             Record the program of a recording once more
-              compare           Say what two recordings of a program have different
+              rerun             Run a recording's program again and record it
+              compare           Show where two recordings of a program differ
               info              Show what a recording holds
               ls                List the recordings of a folder
               rm                Delete recordings
-              runs              List the runs of this machine, label them, and delete old ones
+              runs              List, label and delete the runs of this machine
               export            Write recordings as plain Parquet
               check             Verify every checksum and rule of a recording
               pack              Copy a recording's modules, debug files and sources into it
-              processes         List the processes that record --children has followed
-              symbols           Say which modules have debug information, and fetch what is missing
-              test              Run a test command and keep recordings of what failed
+              processes         List the processes that record --children followed
+              symbols           Show which modules have debug information; fetch what is missing
+              test              Run a test command and keep the recordings of failed processes
 
             Sessions: a live program, or a recording that is open:
               start             Start a program under control
               attach            Take a running process under control
               detach            Leave the program running and close its recording
-              stop              Kill the program and close its recording; the last session ends the daemon
-              output            Show what the program printed since the last time, and forget it; of a
-                                recording, up to here
-              restart           Start the program again: same arguments, same breakpoints, a new recording
+              stop              Kill the program and close its recording; ending the last session ends the
+                                daemon
+              output            Show what the program printed since the last time; in a recording, everything up
+                                to here
+              restart           Start the program again with the same arguments and breakpoints, in a new
+                                recording
               status            Show the sessions
-              await             Wait for the next stop; one that is there already is shown at once
-              close             Close a recording that was opened; the last session ends the daemon
+              await             Wait for the next stop; return at once if the program has stopped already
+              close             Close an open recording; closing the last session ends the daemon
               open              Open a recording or a core file as a session: goto, step-back, print, history
 
             Run the program, or travel in time:
-              continue          Let the program go on until something stops it; in a recording, go to the next
-                                stop [also c]
+              continue          Continue until something stops the program; in a recording, go to the next stop
+                                [also c]
               next              Go to the next line, over calls; in a recording, to the next event of this
                                 thread [also n]
               step              Go to the next line, into calls; in a recording, to the next event [also s]
-              finish            Run until the current function has returned [also out]
-              until             Run until a place, or without one a later line, is reached in the selected frame
-                                or one further out
-              advance           Run until a place is reached, in callees too, or the selected frame returns
+              finish            Run until the current function returns [also out]
+              until             Run to a location, or to a later line, in the selected frame or an outer one
+              advance           Run to a location, also in callees, or until the selected frame returns
               pause             Stop all threads
-              goto              Go to a place in time
-              next-back         Go to the event of this thread before, over calls [also reverse-next, rn]
+              goto              Go to a moment of the recording
+              next-back         Go to this thread's previous event, over calls [also reverse-next, rn]
               reverse-continue  Go back to the last stop or breakpoint [also rc]
-              reverse-finish    Go to where this call begins; from there, to where the call around it begins
-                                [also rf]
-              step-back         Go to the event before [also reverse-step, rs]
+              reverse-finish    Go back to the entry of this call, or from there to its caller's entry [also rf]
+              step-back         Go to the previous event [also reverse-step, rs]
 
             Look: at a stop, or at a moment of a recording:
               where             Show where the program stands: source and variables [also context]
-              backtrace         Show the calls that led here [also bt]
-              frame             Look at another frame, or show the current one
-              up                Look at the caller
-              down              Look at what was called
+              backtrace         Show the call stack [also bt]
+              frame             Select a frame, or show the current one
+              up                Select the caller's frame
+              down              Select the callee's frame
               threads           Show all threads
-              thread            Look at another thread, or show the current one
-              source            Show source lines; those with code are marked | [also list, l]
+              thread            Select a thread, or show the current one
+              source            Show source lines; | marks those with code [also list, l]
               disassemble       Show machine code
               locals            Show the variables of the current frame
               args              Show the arguments of the current function
@@ -95,45 +95,45 @@ fn each_command_explains_itself() {
               memory            Show or write memory: memory read &x --count 32, memory write 0x7ffe1234 2a00
               registers         Show the registers of the current frame
               calls             Show the recorded calls around here, and those inside the innermost
-              history           Show every change of a value that the recording shows
-              last-write        Show between which events a value came to be what it is here
+              history           Show every recorded change of a value
+              last-write        Show when a value was last written
               notes             Show all notes
-              object            Show which call made the heap block at an address, and which freed it
+              object            Show which call allocated the heap block at an address, and which freed it
               ptype             Show the type of an expression, or a type, with its members
               why               Show the chain of recorded events that led to a call or a value
               whatis            Show the type of an expression in one line
               x                 Show memory as numbers, texts or instructions: x/4xw &table
-              printf            Write a text with values in it: printf "%d of %s\n", n, name
+              printf            Print formatted values: printf "%d of %s\n", n, name
               info-breakpoints  List breakpoints, watches, catchpoints and logpoints [also info-watchpoints]
-              info-functions    List the functions whose names fit a regular expression
+              info-functions    List the functions whose names match a regular expression
               info-line         Show which code a source line has, and which line an address has
               info-shared       List the program's modules with their addresses [also info-sharedlibrary,
                                 info-dll]
-              info-signals      Say what signals do: info signals, info signals SIGUSR1 [also info-handle]
+              info-signals      Show how signals are handled: info signals, info signals SIGUSR1 [also
+                                info-handle]
               info-symbol       Show which symbol an address belongs to
-              info-types        List the types whose names fit a regular expression
-              info-variables    List the global variables whose names fit a regular expression
-              save-breakpoints  Write the lines that set all breakpoints to a new file: save breakpoints FILE
+              info-types        List the types whose names match a regular expression
+              info-variables    List the global variables whose names match a regular expression
+              save-breakpoints  Save the commands that set all breakpoints to a new file: save breakpoints FILE
               gcore             Write a core file of the stopped program
 
             Set breakpoints, log messages, change values:
               note              Append a note to the recording
               break             Set, list, remove, enable or disable breakpoints [also breakpoint, b]
-              logpoint          Log a message wherever the program passes a place
-              watch             Stop when a value is written or read; in a recording, where it has changed
+              logpoint          Log a message each time the program passes a place
+              watch             Stop when a value is written or read; in a recording, where it changed
               catch             Stop at exceptions, panics, signals, system calls and new processes
-              display           Show and record the value of an expression at every stop; without one, list what
-                                is displayed
-              undisplay         Show expressions at stops no more: undisplay 2
+              display           Show and record an expression at every stop; without one, list the displays
+              undisplay         Remove a display: undisplay 2
               eval              Evaluate an expression with its side effects: x = 3, f(1) [also call]
               set               Write a value: set p->len 3
-              trace             Record the calls of more functions from now on
-              commands          Give lines that run when a breakpoint has stopped the program
-              condition         Give a breakpoint another condition, or none
-              ignore            Pass a breakpoint some times before it stops again: ignore 2 10
-              rbreak            Set a breakpoint on each function whose name fits a regular expression
-              handle            Say whether a signal stops the program: handle SIGUSR1 nostop noprint pass
-              jump              Go on at another place of the function: jump 42, jump orders.c:42
+              trace             Start recording the calls of more functions
+              commands          Set commands to run when a breakpoint stops the program
+              condition         Change or remove a breakpoint's condition
+              ignore            Skip a breakpoint's next hits: ignore 2 10
+              rbreak            Set a breakpoint on each function whose name matches a regular expression
+              handle            Set whether a signal stops the program: handle SIGUSR1 nostop noprint pass
+              jump              Continue at another place in the function: jump 42, jump orders.c:42
               return            Leave the current function at once: return, return -1
 
             Hindsight itself:
@@ -160,7 +160,7 @@ fn each_command_explains_itself() {
               hindsight repl app            go through it: goto, step back, print, backtrace
               hindsight start --break parse ./app   control it live: next, step, where, print
               hindsight sql 'runs/*' "select run, count(*) from calls group by run"   many at once
-              hindsight compare good bad    what two recordings have different
+              hindsight compare good bad    where two recordings differ
               hindsight check app           verify every checksum and rule
 
             Exit codes:
@@ -216,21 +216,21 @@ fn each_command_explains_itself() {
                       every=5000events; changed pages only) or never [default: start]
 
                   --keep-log
-                      Keep the raw log after it was turned into columns
+                      Keep the raw log after it has been converted to columns
 
                   --regs
                       Keep all general registers at each enter and leave, in a session also at logpoints
 
                   --stack <BYTES>
-                      Keep so many bytes of the stack there, 8 to 16384
+                      Keep this many bytes of the stack at each enter and leave, 8 to 16384
 
                   --strings
-                      Keep the text behind arguments that are text: char*, &str, String, std::string; of each up
-                      to 256 bytes
+                      Keep the text of string arguments (char*, &str, String, std::string), up to 256 bytes of
+                      each
 
                   --pointees
-                      Keep what arguments lead to that are pointers or references, at each enter and leave: of
-                      each up to 256 bytes
+                      Keep what pointer and reference arguments point to, at each enter and leave, up to 256
+                      bytes of each
 
                   --watch <EXPRESSION>
                       Keep the value of an expression at each enter and leave: over global variables and a
@@ -238,18 +238,18 @@ fn each_command_explains_itself() {
                       and until it is left; may be repeated
 
                   --syscalls
-                      Record system calls too: names, arguments with texts and flags, results and times, for the
-                      tables syscalls and files
+                      Also record system calls, with decoded arguments, results and times, for the tables
+                      syscalls and files
 
                   --no-syscalls
-                      Record no system calls, which is the default: undoes an earlier --syscalls
+                      Record no system calls (the default); cancels an earlier --syscalls
 
                   --memory
-                      Record the calls that allocate and free memory too, for the table allocations and report
+                      Also record calls that allocate and free memory, for the table allocations and report
                       --memory
 
                   --locks
-                      Record the calls that take and give locks, or wait, too, for the table locks and report
+                      Also record calls that acquire and release locks or wait, for the table locks and report
                       --locks
 
                   --log-writes <EXPRESSION|0xADDRESS[:LENGTH]>
@@ -257,11 +257,11 @@ fn each_command_explains_itself() {
                       value; up to four places of 8 bytes; may be repeated
 
                   --logpoint <LOCATION> <MESSAGE>
-                      Record a message wherever the program passes a place: function, file:line or 0xADDRESS;
-                      {EXPRESSION} in it stands for a value; may be repeated
+                      Record a message each time the program passes a place (function, file:line or 0xADDRESS);
+                      {EXPRESSION} in it is replaced by its value; may be repeated
 
                   --condition <EXPRESSION>
-                      The logpoint before it counts only if this is true
+                      Log the preceding --logpoint only if this is true
 
                   --full[=<PART>]
                       Record every instruction: each register and each byte is known at every moment, and the
@@ -270,35 +270,35 @@ fn each_command_explains_itself() {
                       records calls of functions with this name or pattern (may be repeated)
 
                   --pending
-                      Logpoints and logged variables may wait for libraries that are loaded later
+                      Let logpoints and logged variables wait for libraries that are loaded later
 
                   --no-aslr
-                      Have the program and its libraries at the same addresses in each run
+                      Load the program and its libraries at the same addresses in each run
 
                   --label <KEY=VALUE>
-                      Call this run something: key=value; may be repeated. ls, info and the table runs show it
+                      Label this run, KEY=VALUE; may be repeated. ls, info and the table runs show labels
 
                   --portable
                       When the program has ended, copy its modules, debug files and sources into the recording,
                       as hindsight pack does
 
                   --attach <PID>
-                      Attach to this running process instead of starting one
+                      Attach to this running process instead of starting a program
 
                   --for <SECONDS>
-                      With --attach: stop after this many seconds (or 500ms, 2m) and let the process go on
+                      With --attach: stop recording after this many seconds (or 500ms, 2m); the process keeps
+                      running
 
                   --children
                       Record all processes that the program starts too, into a folder NAME.children with a
                       recording of each program
 
                   --copies
-                      With --children: record copies that fork makes too, from the fork on; each fork then takes
-                      longer
+                      With --children: also record forked copies, from the fork on; each fork then takes longer
 
                   --report
-                      Say at the end which functions took longest, as hindsight report does (on stderr: stdout
-                      is the program's)
+                      Print a report of the slowest functions at the end, as hindsight report does (on stderr:
+                      stdout is the program's)
 
                   --json
                       Print the summary as JSON (on stderr: stdout is the program's)
@@ -326,7 +326,7 @@ fn each_command_explains_itself() {
         &folder,
         &["sql", "--help"],
         expect![[r#"
-            Ask a recording in SQL, or several
+            Query one or more recordings in SQL
 
             Prints the answer to QUERY, which may be several statements with semicolons between them. Without
             QUERY it opens a prompt, or runs the statements on stdin when that is not a terminal. A recording
@@ -348,10 +348,10 @@ fn each_command_explains_itself() {
                       never
 
               -f, --format <FORMAT>
-                      The form of the answer [default: by the name of the output file, else table]
+                      The output format [default: by the name of the output file, else table]
 
                       Possible values:
-                      - table:   Aligned columns, to be read by a person
+                      - table:   Aligned columns, for people
                       - csv:     Comma-separated values (RFC 4180) with a heading
                       - json:    One JSON array of objects
                       - jsonl:   One JSON object per line
@@ -367,11 +367,11 @@ fn each_command_explains_itself() {
                       Show at most this many rows of a table, 0 for all [default: 1000 on a terminal, else all]
 
                   --memory <SIZE>
-                      Let sorts, groups and joins hold this much memory, as 512MB or 8GB [default: a quarter of
-                      the machine's]
+                      Memory for sorts, groups and joins, such as 512MB or 8GB [default: a quarter of the
+                      machine's]
 
                   --timing
-                      Say how long each answer took
+                      Show how long each query took
 
                   --program <FILE>
                       With a core file: the program, if it is not where the core file says
@@ -421,7 +421,7 @@ fn each_command_explains_itself() {
                       With a core file: the program, if it is not where the core file says
 
                   --json
-                      Print the facts as JSON
+                      Print as JSON
 
               -h, --help
                       Print help (see a summary with '-h')

@@ -95,10 +95,10 @@ fn help_tells_of_verbs_of_all_kinds() {
         ],
         expect![[r#"
             Thread 4243 (synth-4243) at event 0, module_load: /home/ada/shop/shop: location unknown
-            Go to the event before
+            Go to the previous event
 
-            If every instruction is recorded: to the beginning of the line before, or with -i to the instruction
-            before.
+            If every instruction is recorded: to the beginning of the previous line, or with -i to the previous
+            instruction.
 
             Usage: step-back [OPTIONS] [COUNT]
 

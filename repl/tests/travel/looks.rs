@@ -104,9 +104,9 @@ fn calls_notes_threads_and_breakpoints_are_listed() {
             --------+------------+---------+--------------------
              * 4242 | synth-4242 | running | somewhere in price
             Breakpoint 1: price (1 function)
-             ID | Location | Functions
-            ----+----------+-----------
-              1 | price    |         1
+             ID | Location | Hits | Functions
+            ----+----------+------+-----------
+              1 | price    |    0 |         1
             1 breakpoint removed
             The program had written nothing up to here.
             --- stderr

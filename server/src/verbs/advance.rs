@@ -25,7 +25,7 @@ pub struct AdvanceArgs {
 impl Verb for Advance {
     const NAME: &'static str = "advance";
     const DOC: &'static str =
-        "Run until a place is reached, in callees too, or the selected frame returns";
+        "Run to a location, also in callees, or until the selected frame returns";
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Move;
     const TAKES: Takes = Takes::Location;

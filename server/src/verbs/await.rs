@@ -28,7 +28,8 @@ pub struct AwaitArgs {
 
 impl Verb for Await {
     const NAME: &'static str = "await";
-    const DOC: &'static str = "Wait for the next stop; one that is there already is shown at once";
+    const DOC: &'static str =
+        "Wait for the next stop; return at once if the program has stopped already";
     const NEEDS: Needs = Needs::Program;
     const DOES: Does = Does::Look;
     type Args = AwaitArgs;

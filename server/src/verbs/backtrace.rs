@@ -60,7 +60,7 @@ const LIMIT: usize = 100;
 
 impl Verb for Backtrace {
     const NAME: &'static str = "backtrace";
-    const DOC: &'static str = "Show the calls that led here";
+    const DOC: &'static str = "Show the call stack";
     const ALIASES: &'static [&'static str] = &["bt"];
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Look;
@@ -128,8 +128,16 @@ impl Command for Backtrace {
             let verb = if reply.running == 1 { "runs" } else { "run" };
             text = text.and(Text::hint(format!("({who} {verb}: pause stops them)")));
         }
-        let frames = reply.threads.iter().flat_map(|thread| &thread.stack.frames);
-        let variables = frames.flat_map(|frame| frame.args.iter().chain(&frame.locals).flatten());
+        let frames = || reply.threads.iter().flat_map(|thread| &thread.stack.frames);
+        let reasonless = frames().find(|frame| {
+            let mut args = frame.args.iter().flatten();
+            args.any(|arg| show::lacks_reason(&arg.shown))
+        });
+        if let Some(frame) = reasonless {
+            let why = format!("(why a value is unknown: frame {}, then args)", frame.index);
+            text = text.and(Text::hint(why));
+        }
+        let variables = frames().flat_map(|frame| frame.args.iter().chain(&frame.locals).flatten());
         // Names are those of the frame itself.
         let is_cut = variables.map(|v| VariableReport::left_out(v).map(|_| ""));
         text.and(show::left_out(is_cut))

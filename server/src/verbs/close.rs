@@ -18,7 +18,7 @@ pub struct CloseReply {
 
 impl Verb for Close {
     const NAME: &'static str = "close";
-    const DOC: &'static str = "Close a recording that was opened; the last session ends the daemon";
+    const DOC: &'static str = "Close an open recording; closing the last session ends the daemon";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = Nothing;

@@ -42,7 +42,7 @@ pub struct LinesOf {
 
 impl Verb for Commands {
     const NAME: &'static str = "commands";
-    const DOC: &'static str = "Give lines that run when a breakpoint has stopped the program\n\n  commands 2 'print total' continue     run these lines when breakpoint 2 stops it; after one that moves on, the rest is left out\n  commands 2 silent 'print n' continue  and do not show the stop itself\n  commands 2                            show its lines\n  commands 2 --remove                   take them away\n\nThe prompt and the shell run them after the verb that ended at the stop, but not with --json. At the prompt, commands 2 reads the lines that follow, up to: end. Watchpoints and catchpoints may have lines, too.";
+    const DOC: &'static str = "Set commands to run when a breakpoint stops the program\n\n  commands 2 'print total' continue     run these lines when breakpoint 2 stops it; after one that moves on, the rest is left out\n  commands 2 silent 'print n' continue  and do not show the stop itself\n  commands 2                            show its lines\n  commands 2 --remove                   take them away\n\nThe prompt and the shell run them after the verb that ended at the stop, but not with --json. At the prompt, commands 2 reads the lines that follow, up to: end. Watchpoints and catchpoints may have lines, too.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = CommandsArgs;

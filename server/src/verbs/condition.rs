@@ -27,7 +27,7 @@ pub struct ConditionArgs {
 
 impl Verb for Condition {
     const NAME: &'static str = "condition";
-    const DOC: &'static str = "Give a breakpoint another condition, or none\n\n  condition 2 i == 3     stop at breakpoint 2 only if i is 3\n  condition 2            stop there each time";
+    const DOC: &'static str = "Change or remove a breakpoint's condition\n\n  condition 2 i == 3     stop at breakpoint 2 only if i is 3\n  condition 2            stop there each time";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;

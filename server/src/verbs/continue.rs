@@ -33,7 +33,7 @@ pub struct ContinueArgs {
 
 impl Verb for Continue {
     const NAME: &'static str = "continue";
-    const DOC: &'static str = "Let the program go on until something stops it; in a recording, go to the next stop\n\nA thread that has stopped, but was not shown yet, does not go on: its stop is shown. gdb's run is start here, and restart once there is a session.";
+    const DOC: &'static str = "Continue until something stops the program; in a recording, go to the next stop\n\nA thread that has stopped, but was not shown yet, does not go on: its stop is shown. gdb's run is start here, and restart once there is a session.";
     const ALIASES: &'static [&'static str] = &["c"];
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Move;

@@ -32,7 +32,8 @@ pub struct DisplaysReply {
 
 impl Verb for Display {
     const NAME: &'static str = "display";
-    const DOC: &'static str = "Show and record the value of an expression at every stop; without one, list what is displayed";
+    const DOC: &'static str =
+        "Show and record an expression at every stop; without one, list the displays";
     const NEEDS: Needs = Needs::Program;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;

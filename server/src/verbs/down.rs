@@ -19,7 +19,7 @@ pub struct DownArgs {
 
 impl Verb for Down {
     const NAME: &'static str = "down";
-    const DOC: &'static str = "Look at what was called";
+    const DOC: &'static str = "Select the callee's frame";
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Look;
     type Args = DownArgs;

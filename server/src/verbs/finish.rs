@@ -15,7 +15,7 @@ pub struct Finish;
 
 impl Verb for Finish {
     const NAME: &'static str = "finish";
-    const DOC: &'static str = "Run until the current function has returned";
+    const DOC: &'static str = "Run until the current function returns";
     const ALIASES: &'static [&'static str] = &["out"];
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Move;

@@ -31,7 +31,7 @@ pub struct FrameReply {
 
 impl Verb for Frame {
     const NAME: &'static str = "frame";
-    const DOC: &'static str = "Look at another frame, or show the current one";
+    const DOC: &'static str = "Select a frame, or show the current one";
     const NEEDS: Needs = Needs::Frame;
     const DOES: Does = Does::Look;
     type Args = FrameArgs;

@@ -20,7 +20,7 @@ pub struct GotoArgs {
 
 impl Verb for Goto {
     const NAME: &'static str = "goto";
-    const DOC: &'static str = "Go to a place in time";
+    const DOC: &'static str = "Go to a moment of the recording";
     const NEEDS: Needs = Needs::Recording;
     const DOES: Does = Does::Move;
     const TAKES: Takes = Takes::Moment;

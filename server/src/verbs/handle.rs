@@ -37,7 +37,7 @@ pub struct HandleReply {
 
 impl Verb for Handle {
     const NAME: &'static str = "handle";
-    const DOC: &'static str = "Say whether a signal stops the program: handle SIGUSR1 nostop noprint pass\n\nA signal stops the program if it is caught (stop is catch signal) or if it will end it. It is always recorded,\nwhich print and noprint do not change, and the program always gets it: nopass is refused.";
+    const DOC: &'static str = "Set whether a signal stops the program: handle SIGUSR1 nostop noprint pass\n\nA signal stops the program if it is caught (stop is catch signal) or if it will end it. It is always recorded,\nwhich print and noprint do not change, and the program always gets it: nopass is refused.";
     const NEEDS: Needs = Needs::RunningProgram;
     const DOES: Does = Does::Change;
     type Args = HandleArgs;

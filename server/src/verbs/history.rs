@@ -65,7 +65,7 @@ pub struct HistoryReply {
 
 impl Verb for History {
     const NAME: &'static str = "history";
-    const DOC: &'static str = "Show every change of a value that the recording shows";
+    const DOC: &'static str = "Show every recorded change of a value";
     const NEEDS: Needs = Needs::Recording;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;

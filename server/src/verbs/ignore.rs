@@ -26,7 +26,7 @@ pub struct IgnoreArgs {
 
 impl Verb for Ignore {
     const NAME: &'static str = "ignore";
-    const DOC: &'static str = "Pass a breakpoint some times before it stops again: ignore 2 10\n\nWithout a condition it becomes hitCount > 10, which counts from now on; condition 2 removes it. With one, hits with it true are passed. In a recording the next runs pass it, in whatever direction.";
+    const DOC: &'static str = "Skip a breakpoint's next hits: ignore 2 10\n\nWithout a condition it becomes hitCount > 10, which counts from now on; condition 2 removes it. With one, hits with it true are passed. In a recording the next runs pass it, in whatever direction.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = IgnoreArgs;

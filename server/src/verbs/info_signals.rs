@@ -49,7 +49,7 @@ const NAMED: std::ops::RangeInclusive<i32> = 1..=31;
 
 impl Verb for InfoSignals {
     const NAME: &'static str = "info_signals";
-    const DOC: &'static str = "Say what signals do: info signals, info signals SIGUSR1\n\nA signal stops the program if it is caught (catch signal, handle SIGNAL stop) or if it will end it. All are recorded, and the program gets all.";
+    const DOC: &'static str = "Show how signals are handled: info signals, info signals SIGUSR1\n\nA signal stops the program if it is caught (catch signal, handle SIGNAL stop) or if it will end it. All are recorded, and the program gets all.";
     const ALIASES: &'static [&'static str] = &["info_handle"];
     const NEEDS: Needs = Needs::Program;
     const DOES: Does = Does::Look;

@@ -24,7 +24,7 @@ const MAX_TYPES: usize = 1 << 20;
 
 impl Verb for InfoTypes {
     const NAME: &'static str = "info_types";
-    const DOC: &'static str = "List the types whose names fit a regular expression\n\n  info types order     info types\nThose of the program and its own libraries. ptype shows the members of one.";
+    const DOC: &'static str = "List the types whose names match a regular expression\n\n  info types order     info types\nThose of the program and its own libraries. ptype shows the members of one.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     type Args = ListingArgs;

@@ -35,7 +35,7 @@ const MAX_VARIABLES: usize = 1 << 20;
 
 impl Verb for InfoVariables {
     const NAME: &'static str = "info_variables";
-    const DOC: &'static str = "List the global variables whose names fit a regular expression\n\n  info variables ^counter     info variables\nThose of the program and its own libraries, as far as debug information describes them.";
+    const DOC: &'static str = "List the global variables whose names match a regular expression\n\n  info variables ^counter     info variables\nThose of the program and its own libraries, as far as debug information describes them.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     type Args = ListingArgs;

@@ -65,7 +65,7 @@ pub struct LastWriteReply {
 
 impl Verb for LastWrite {
     const NAME: &'static str = "last_write";
-    const DOC: &'static str = "Show between which events a value came to be what it is here";
+    const DOC: &'static str = "Show when a value was last written";
     const NEEDS: Needs = Needs::Recording;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;

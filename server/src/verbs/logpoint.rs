@@ -55,7 +55,7 @@ pub enum LogpointReply {
 
 impl Verb for Logpoint {
     const NAME: &'static str = "logpoint";
-    const DOC: &'static str = "Log a message wherever the program passes a place\n\n  logpoint parse.c:42 'len={len}'\n  logpoint parse.c:42 'len={len}' --where 'len > 100'\nIn a recording of every instruction (record --full) it prints what it would have printed in the whole run, 50 lines at a time; --skip 50 prints the next ones. Nothing is kept.";
+    const DOC: &'static str = "Log a message each time the program passes a place\n\n  logpoint parse.c:42 'len={len}'\n  logpoint parse.c:42 'len={len}' --where 'len > 100'\nIn a recording of every instruction (record --full) it prints what it would have printed in the whole run, 50 lines at a time; --skip 50 prints the next ones. Nothing is kept.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Location;

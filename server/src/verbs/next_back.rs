@@ -11,7 +11,7 @@ pub struct NextBack;
 
 impl Verb for NextBack {
     const NAME: &'static str = "next_back";
-    const DOC: &'static str = "Go to the event of this thread before, over calls\n\nIf every instruction is recorded: to the beginning of the line before, or with -i to the instruction before.";
+    const DOC: &'static str = "Go to this thread's previous event, over calls\n\nIf every instruction is recorded: to the beginning of the previous line, or with -i to the previous instruction.";
     const ALIASES: &'static [&'static str] = &["reverse_next", "rn"];
     const NEEDS: Needs = Needs::Recording;
     const DOES: Does = Does::Move;

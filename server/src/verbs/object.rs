@@ -23,7 +23,7 @@ pub struct ObjectArgs {
 
 impl Verb for Object {
     const NAME: &'static str = "object";
-    const DOC: &'static str = "Show which call made the heap block at an address, and which freed it
+    const DOC: &'static str = "Show which call allocated the heap block at an address, and which freed it
 
 Allocation functions are those of C, C++ and Rust, as far as they were recorded: malloc, free, operator new, __rust_alloc and so on. `-f '*' -f 'module:libc.so*'` records them with the program's own functions. `hindsight object RECORDING ADDRESS` asks a recording that is not open.";
     const NEEDS: Needs = Needs::Recording;

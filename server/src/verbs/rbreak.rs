@@ -29,7 +29,7 @@ const MOST: usize = 1000;
 
 impl Verb for Rbreak {
     const NAME: &'static str = "rbreak";
-    const DOC: &'static str = "Set a breakpoint on each function whose name fits a regular expression\n\n  rbreak ^parse_\nOf the program and its own libraries. break 'parse_*' sets one breakpoint with many places instead.";
+    const DOC: &'static str = "Set a breakpoint on each function whose name matches a regular expression\n\n  rbreak ^parse_\nOf the program and its own libraries. break 'parse_*' sets one breakpoint with many places instead.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = RbreakArgs;

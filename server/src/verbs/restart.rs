@@ -22,7 +22,7 @@ const ENTRY_PATIENCE: Duration = Duration::from_secs(60);
 
 impl Verb for Restart {
     const NAME: &'static str = "restart";
-    const DOC: &'static str = "Start the program again: same arguments, same breakpoints, a new recording\n\nThis is gdb's run, without its question.";
+    const DOC: &'static str = "Start the program again with the same arguments and breakpoints, in a new recording\n\nThis is gdb's run, without its question.";
     const NEEDS: Needs = Needs::Program;
     const DOES: Does = Does::Change;
     type Args = Nothing;

@@ -12,7 +12,7 @@ pub struct ReverseFinish;
 impl Verb for ReverseFinish {
     const NAME: &'static str = "reverse_finish";
     const DOC: &'static str =
-        "Go to where this call begins; from there, to where the call around it begins";
+        "Go back to the entry of this call, or from there to its caller's entry";
     const ALIASES: &'static [&'static str] = &["rf"];
     const NEEDS: Needs = Needs::Recording;
     const DOES: Does = Does::Move;

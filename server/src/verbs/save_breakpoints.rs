@@ -37,7 +37,7 @@ pub struct SaveBreakpointsReply {
 
 impl Verb for SaveBreakpoints {
     const NAME: &'static str = "save_breakpoints";
-    const DOC: &'static str = "Write the lines that set all breakpoints to a new file: save breakpoints FILE\n\nhindsight repl --script FILE sets them again. Their lines (commands) are in it too.";
+    const DOC: &'static str = "Save the commands that set all breakpoints to a new file: save breakpoints FILE\n\nhindsight repl --script FILE sets them again. Their lines (commands) are in it too.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     type Args = SaveBreakpointsArgs;

@@ -7,7 +7,7 @@ use debuginfo::short_name;
 
 use super::{Column, Piece, Style, Text};
 use crate::inspect::{
-    FrameReport, FrameVariables, ReturnedReport, SourceReport, VariableReport, signal_name,
+    FrameReport, FrameVariables, ReturnedReport, Shown, SourceReport, VariableReport, signal_name,
 };
 use crate::session::{
     DisplayReport, MotionReport, PlaceReport, ReasonReport, SessionReport, StateWord, StopReport,
@@ -378,7 +378,7 @@ pub(super) fn frame(report: &FrameReport) -> String {
     if let Some(args) = args.filter(|args| !report.somewhere || !args.is_empty()) {
         let args = args
             .iter()
-            .map(|arg| format!("{}={}", arg.shown_name(), arg.shown.text()));
+            .map(|arg| format!("{}={}", arg.shown_name(), in_a_frame(&arg.shown)));
         _ = write!(text, " ({})", args.collect::<Vec<_>>().join(", "));
     }
     match (&report.file, report.line, &report.module) {
@@ -393,6 +393,23 @@ pub(super) fn frame(report: &FrameReport) -> String {
         text += " [tail call]";
     }
     text
+}
+
+/// A reason of at most this many characters is shown in a frame's line.
+const SHORT_REASON: usize = 20;
+
+/// Returns an argument's value for the line of its frame, which has no room for long reasons: `args` shows them.
+fn in_a_frame(shown: &Shown) -> String {
+    match lacks_reason(shown) {
+        true => "<unknown>".to_owned(),
+        false => shown.text(),
+    }
+}
+
+/// Returns whether the line of a frame leaves out why this value is not known.
+pub(super) fn lacks_reason(shown: &Shown) -> bool {
+    let reason = shown.unknown.as_ref().filter(|_| shown.value.is_none());
+    reason.is_some_and(|reason| reason.len() > SHORT_REASON)
 }
 
 #[cfg(test)]

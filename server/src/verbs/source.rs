@@ -35,7 +35,7 @@ const CONTEXT: u32 = 5;
 
 impl Verb for Source {
     const NAME: &'static str = "source";
-    const DOC: &'static str = "Show source lines; those with code are marked |\n\nWithout a location, it shows the lines around the current one every time, where gdb's list continues after the lines that it showed. list - shows the lines before. gdb's source, which reads commands from a file, is hindsight repl --script FILE.";
+    const DOC: &'static str = "Show source lines; | marks those with code\n\nWithout a location, it shows the lines around the current one every time, where gdb's list continues after the lines that it showed. list - shows the lines before. gdb's source, which reads commands from a file, is hindsight repl --script FILE.";
     const ALIASES: &'static [&'static str] = &["list", "l"];
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;

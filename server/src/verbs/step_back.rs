@@ -35,7 +35,7 @@ impl CountArgs {
 
 impl Verb for StepBack {
     const NAME: &'static str = "step_back";
-    const DOC: &'static str = "Go to the event before\n\nIf every instruction is recorded: to the beginning of the line before, or with -i to the instruction before.";
+    const DOC: &'static str = "Go to the previous event\n\nIf every instruction is recorded: to the beginning of the previous line, or with -i to the previous instruction.";
     const ALIASES: &'static [&'static str] = &["reverse_step", "rs"];
     const NEEDS: Needs = Needs::Recording;
     const DOES: Does = Does::Move;

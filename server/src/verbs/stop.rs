@@ -53,7 +53,7 @@ impl EndReply {
 impl Verb for Stop {
     const NAME: &'static str = "stop";
     const DOC: &'static str =
-        "Kill the program and close its recording; the last session ends the daemon";
+        "Kill the program and close its recording; ending the last session ends the daemon";
     const NEEDS: Needs = Needs::Program;
     const DOES: Does = Does::Change;
     type Args = Nothing;

@@ -22,7 +22,7 @@ pub struct ThreadArgs {
 
 impl Verb for Thread {
     const NAME: &'static str = "thread";
-    const DOC: &'static str = "Look at another thread, or show the current one\n\nThreads have the numbers of the kernel, as threads lists them; gdb counts them from 1.";
+    const DOC: &'static str = "Select a thread, or show the current one\n\nThreads have the numbers of the kernel, as threads lists them; gdb counts them from 1.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     type Args = ThreadArgs;

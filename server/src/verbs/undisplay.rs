@@ -22,7 +22,7 @@ pub struct UndisplayArgs {
 
 impl Verb for Undisplay {
     const NAME: &'static str = "undisplay";
-    const DOC: &'static str = "Show expressions at stops no more: undisplay 2";
+    const DOC: &'static str = "Remove a display: undisplay 2";
     const NEEDS: Needs = Needs::RunningProgram;
     const DOES: Does = Does::Change;
     type Args = UndisplayArgs;

@@ -26,7 +26,8 @@ pub struct UntilArgs {
 
 impl Verb for Until {
     const NAME: &'static str = "until";
-    const DOC: &'static str = "Run until a place, or without one a later line, is reached in the selected frame or one further out";
+    const DOC: &'static str =
+        "Run to a location, or to a later line, in the selected frame or an outer one";
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Move;
     const TAKES: Takes = Takes::Location;

@@ -8,7 +8,7 @@ pub struct Up;
 
 impl Verb for Up {
     const NAME: &'static str = "up";
-    const DOC: &'static str = "Look at the caller";
+    const DOC: &'static str = "Select the caller's frame";
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Look;
     type Args = DownArgs;

@@ -65,7 +65,7 @@ pub enum WatchReply {
 impl Verb for Watch {
     const NAME: &'static str = "watch";
     const DOC: &'static str =
-        "Stop when a value is written or read; in a recording, where it has changed
+        "Stop when a value is written or read; in a recording, where it changed
 
 In a recording a variable of the function that is looked at is watched in that function alone, a global one everywhere. In a program, the next access after that function has returned is reported as such, and the watchpoint is removed. While something is watched, runs through time pass the stops of the recording at which nothing has changed.";
     const NEEDS: Needs = Needs::Session;

@@ -201,8 +201,7 @@ impl Tracee {
 
     /// Reads one of the signal masks in /proc.
     fn mask(&self, name: &str) -> u64 {
-        let status =
-            std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        let status = procfs::text(format!("/proc/{}/status", self.pid)).unwrap_or_default();
         status
             .lines()
             .find_map(|line| line.strip_prefix(name))

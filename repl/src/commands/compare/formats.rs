@@ -12,10 +12,10 @@ use crate::error::Error;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Reports")]
 pub struct Formats {
-    /// Write a page for a browser; it needs no other file
+    /// Write a self-contained HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write the result of a test as JUnit's XML
+    /// Write the result as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Write findings with their source lines as SARIF 2.1.0

@@ -21,7 +21,7 @@ const MOST: usize = 20;
 #[command(next_help_heading = "Is it slower?")]
 #[group(id = "slower")]
 pub struct Args {
-    /// Recordings of the build that is known, folders of them or patterns: five or more tell of single functions
+    /// Recordings of the known build, folders of them or patterns; five or more allow claims about single functions
     #[arg(
         long,
         value_name = "A",

@@ -77,7 +77,7 @@ pub struct Launching {
     kept: Kept,
     #[command(flatten)]
     probing: Probing,
-    /// Have the program and its libraries at the same addresses in each run
+    /// Load the program and its libraries at the same addresses in each run
     #[arg(long)]
     no_aslr: bool,
     /// Set a breakpoint before the program runs: function, file:line or 0xADDRESS; may be repeated
@@ -89,7 +89,7 @@ pub struct Launching {
     /// Stop before the program's own code runs
     #[arg(long)]
     stop_on_entry: bool,
-    /// Breakpoints, logpoints and logged variables may wait for libraries that are loaded later
+    /// Let breakpoints, logpoints and logged variables wait for libraries that are loaded later
     #[arg(long)]
     pending: bool,
     /// How long to wait for the first stop

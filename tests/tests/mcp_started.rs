@@ -1,0 +1,90 @@
+//! Goal: the tools of `hindsight mcp` that start a program, attach to one, log its messages and tell a block's life do what their
+//! parameters say. Method: the Python SDK of the protocol (`mcp/started.py`) and a program whose values are known.
+
+use std::path::PathBuf;
+
+use e2e::{Live, Program, mcp_script};
+
+/// Adds 2 * n for n from 0 on, and gives a block away; with a second argument, until that file exists.
+const STEPS: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int total;
+
+__attribute__((noinline)) static int twice(int n) { return 2 * n; }
+
+__attribute__((noinline)) static void step(int n) {
+  total += twice(n); /* step: add */
+}
+
+__attribute__((noinline)) static void given(char *block) { memset(block, 1, 100); }
+
+int main(int argc, char **argv) {
+  char folder[4096];
+  const char *mode = getenv("MODE");
+  char *block = malloc(100);
+  given(block);
+  free(block);
+  for (int n = 0; n < atoi(argv[1]); n++) step(n);
+  if (argc > 2) {
+    puts("waits");
+    fflush(stdout);
+    while (access(argv[2], F_OK) != 0) {
+      step(7);
+      usleep(1000);
+    }
+    return 0;
+  }
+  printf("%s %s %d\n", getcwd(folder, sizeof folder), mode ? mode : "slow", total);
+  return 0;
+}
+"#;
+
+/// Builds the program in the test's folder.
+fn built(live: &Live) -> [PathBuf; 2] {
+    let source = live.scratch.join("steps.c");
+    std::fs::write(&source, STEPS).expect("the test's folder is writable");
+    let words = ["-O0", "-g", "-o", "steps", "steps.c"];
+    let built = Program::new("gcc", live.scratch.path()).args(words).run();
+    assert_eq!(built.status.as_shell_code(), 0, "{}", built.errors());
+    [live.scratch.join("steps"), source]
+}
+
+fn scenario(live: &Live, name: &str, paths: &[PathBuf]) {
+    let paths = paths.iter().map(|path| path.to_str().expect("text"));
+    let words: Vec<&str> = std::iter::once(name).chain(paths).collect();
+    // The script fails if an answer is another one.
+    let _ = mcp_script(live, "started.py", &words);
+}
+
+#[test]
+fn a_launch_has_its_folder_environment_watches_and_logpoints() {
+    let live = Live::new("mcp-equipped");
+    let [program, source] = built(&live);
+    let folder = live.scratch.path().canonicalize().expect("it exists");
+    scenario(&live, "equipped", &[program, source, folder]);
+}
+
+#[test]
+fn a_logpoint_by_line_has_a_condition_and_is_removed() {
+    let live = Live::new("mcp-pointed");
+    scenario(&live, "pointed", &built(&live));
+}
+
+#[test]
+fn a_running_process_is_attached_to_and_ends_unharmed() {
+    let live = Live::new("mcp-attached");
+    let [program, _] = built(&live);
+    let folder = live.scratch.path().to_owned();
+    scenario(&live, "attached", &[program, folder]);
+}
+
+#[test]
+fn the_life_of_a_block_is_told() {
+    let live = Live::new("mcp-blocks");
+    let [program, _] = built(&live);
+    scenario(&live, "blocks", &[program]);
+}
