@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, cell::Cell, fmt};
 
-use crate::ast::{Expr, ExprKind, Literal, UnaryOp};
+use crate::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
 use crate::eval::{Context, is_type};
 use crate::parse::{ParseError, parse_with};
 
@@ -91,7 +91,9 @@ fn is_of_operands(expr: &Expr, names: &mut Vec<String>) -> bool {
         }
         ExprKind::Literal(literal) => !matches!(literal, Literal::Text(_)),
         ExprKind::Unary(operator, _) => !matches!(operator, UnaryOp::Deref | UnaryOp::AddressOf),
-        ExprKind::Binary(..) | ExprKind::Conditional { .. } => true,
+        // Repeated values are in memory.
+        ExprKind::Binary(operator, ..) => *operator != BinaryOp::Repeat,
+        ExprKind::Conditional { .. } => true,
         _ => false,
     };
     let mut are_plain = is_plain;
@@ -128,6 +130,7 @@ mod tests {
             "&n > 4",
             "p->x == 1",
             "a[2] == n",
+            "n@2 == m",
             "$rdi == 1",
             "f(n) == 2",
         ] {

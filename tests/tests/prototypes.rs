@@ -133,6 +133,31 @@ fn stubs_of_a_stripped_program_have_them_too() {
     check(&recording, "@plt");
 }
 
+/// A debugger at such a call shows its arguments too, also after the entry.
+#[test]
+fn a_stop_at_a_stub_shows_its_arguments() {
+    let (_scratch, recording) = recorded("prototypes_stripped", &[]);
+    let seq = |column: &str| {
+        recording.number(&format!(
+            "SELECT {column} FROM calls WHERE function = 'open@plt' ORDER BY start_seq LIMIT 1"
+        ))
+    };
+    let entry = format!("goto {}", seq("start_seq"));
+    let said = recording.prompt(&[&entry, "bt", "info args"]).text();
+    assert!(
+        said.contains("\"kept.txt\", flags=O_WRONLY|O_CREAT|O_TRUNC)"),
+        "{said}"
+    );
+    assert!(said.contains("#0   open@plt (path=0x"), "{said}");
+    assert!(
+        said.contains("flags | int    | O_WRONLY|O_CREAT|O_TRUNC"),
+        "{said}"
+    );
+    let root = recording.number("SELECT start_seq FROM calls WHERE function = 'sqrt@plt'");
+    let said = recording.prompt(&[&format!("goto {root}"), "bt"]).text();
+    assert!(said.contains("#0   sqrt@plt (x=4)"), "{said}");
+}
+
 /// A call through a stub to a function that is recorded is one call.
 #[test]
 fn calls_through_stubs_are_recorded_once() {

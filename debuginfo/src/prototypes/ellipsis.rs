@@ -25,9 +25,14 @@ impl Ellipsis {
             ("ioctl", _) => Ellipsis::Command("ioctl"),
             ("prctl", _) => Ellipsis::Command("prctl"),
             ("syscall", _) => Ellipsis::SystemCall,
-            (_, "format" | "fmt") if !function.contains("scanf") && !function.contains("fmon") => {
-                Ellipsis::Format
+            // Formats of wide characters, or with other conversions.
+            _ if ["wprintf", "scanf", "fmon"]
+                .iter()
+                .any(|other| function.contains(other)) =>
+            {
+                return None;
             }
+            (_, "format" | "fmt") => Ellipsis::Format,
             _ => return None,
         })
     }
@@ -165,6 +170,7 @@ mod tests {
         assert_eq!(Ellipsis::of("syslog", "fmt"), Some(Ellipsis::Format));
         assert_eq!(Ellipsis::of("sscanf", "format"), None);
         assert_eq!(Ellipsis::of("strfmon", "format"), None);
+        assert_eq!(Ellipsis::of("__swprintf_chk", "format"), None);
         assert_eq!(Ellipsis::of("execl", "arg"), None);
     }
 

@@ -58,7 +58,7 @@ impl Functions {
             let Some(file) = module.file.as_ref() else {
                 continue;
             };
-            if !filter.considers(&module.path, module.is_system) {
+            if !filter.considers(&module.path, module.is_system, |name| file.exports(name)) {
                 continue;
             }
             let found = candidates(file, filter, module.is_system);

@@ -43,9 +43,9 @@ pub struct Words {
 }
 
 /// What `catch` takes.
-const CAUGHT: [&str; 13] = [
+const CAUGHT: [&str; 14] = [
     "catch", "exec", "fork", "list", "load", "panic", "remove", "rethrow", "signal", "syscall",
-    "throw", "vfork", "disable",
+    "throw", "vfork", "disable", "enable",
 ];
 /// What `handle` takes after a signal.
 const HANDLED: [&str; 5] = ["noprint", "nostop", "pass", "print", "stop"];
@@ -75,7 +75,7 @@ fn place(words: &[&str]) -> Place {
         ["handle", ..] => Place::Words(&HANDLED),
         ["condition" | "ignore" | "commands"] => Place::Breakpoint,
         ["delete" | "del" | "d" | "enable" | "disable", ..] => Place::Breakpoint,
-        ["break" | "b", "remove" | "enable" | "disable", ..] => Place::Breakpoint,
+        ["break" | "b" | "catch", "remove" | "enable" | "disable", ..] => Place::Breakpoint,
         ["thread" | "t"] => Place::Thread,
         [
             "tbreak" | "tb" | "hbreak" | "hb" | "thbreak" | "br" | "rbreak" | "trace" | "list"
@@ -336,6 +336,7 @@ mod tests {
             "delete ",
             "delete 1 ",
             "break remove ",
+            "catch remove ",
         ] {
             assert_eq!(offered(line), ["1", "12"], "{line}");
         }

@@ -6,6 +6,7 @@
 mod code;
 mod conditions;
 mod declaration;
+mod declared;
 mod function_types;
 mod functions;
 mod memory;
@@ -16,6 +17,8 @@ mod source;
 mod stack;
 mod values;
 
+use std::sync::Arc;
+
 use debuginfo::{AddressSpace, Frame, FrameMachine, Machine};
 use expr::Kept;
 
@@ -23,6 +26,7 @@ pub use code::{CodeReport, InstructionReport, disassemble, disassemble_around};
 pub use conditions::{condition, displayable, message};
 pub use debuginfo::short_name;
 pub use declaration::declaration;
+pub(crate) use declared::type_of_kind;
 pub use functions::nearest_functions;
 pub use memory::{MemoryReport, hex_bytes, memory};
 pub use registers::{RegisterValue, registers};
@@ -64,6 +68,9 @@ pub trait RecordedMoment {
 
     /// Says why the selected frame's module is not available, if it is not.
     fn absent_module(&self) -> Option<String>;
+
+    /// Returns the modules of the end of the recording.
+    fn later_space(&self) -> Arc<AddressSpace>;
 
     /// Runs `work` on the call that the thread has just left, if any.
     ///

@@ -5,11 +5,12 @@ use debuginfo::scope::{Variable, variables_at};
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::{Look, Value, ValueError};
 use debuginfo::{AddressSpace, Certainty, Frame, Machine, at_frame};
-use expr::{Calls, Context, EvalError, Expr, Kept, ParseError};
+use expr::{Calls, Context, EvalError, Expr, Kept, Missing, ParseError};
 use serde::{Deserialize, Serialize};
 use values::{Format, RenderOptions, Write, render_shortened};
 
 use super::View;
+use super::declared;
 use super::function_types::function_type;
 use crate::protocol::{Code, ExpressionFault, Failure};
 
@@ -34,6 +35,8 @@ pub enum ValueFormat {
     Char,
     /// As an address with its symbol.
     Address,
+    /// Their bits read as floating-point numbers.
+    Float,
 }
 
 /// How much of a value is written.
@@ -321,7 +324,11 @@ fn chosen(
     let found = at_frame(view.space, view.machine, view.frames, view.frame, |site| {
         variables_in(site, manner, wanted)
     });
-    Ok(found.unwrap_or_default())
+    let found = found.unwrap_or_default();
+    Ok(match found.is_empty() {
+        true => declared::parameters(view, manner),
+        false => found,
+    })
 }
 
 /// Returns the variables of the first frame of the program's own code, if the innermost frame is selected and is one of
@@ -472,14 +479,54 @@ pub fn type_of(view: &View<'_>, text: &str) -> Result<Type, Failure> {
     let find = |text: &str| expr::find_type(text, &context(view, None));
     let named = || find(text).or_else(|| function_type(text, &find));
     let context = context(view, None);
-    let found = parsed(text, &context)
-        .and_then(|parsed| expr::type_of(&parsed, &context).map_err(|error| of_eval(text, &error)));
+    let found = parsed(text, &context).and_then(|parsed| {
+        let found = expr::type_of(&parsed, &context);
+        found.map_err(|error| with_near_global(view, text, &error))
+    });
     match found {
         // In its methods, the name of a class is that of its constructors too.
         Ok(ty) if is_function(&ty) => Ok(named().unwrap_or(ty)),
         Ok(ty) => Ok(ty),
-        Err(failure) => named().ok_or(failure),
+        Err(failure) => named()
+            .ok_or(failure)
+            .or_else(|failure| later_type(view, text, failure)),
     }
+}
+
+/// Returns the type that modules have which are not loaded yet: before its first module, a program has no types.
+fn later_type(view: &View<'_>, text: &str, failure: Failure) -> Result<Type, Failure> {
+    let later = view.recorded.filter(|_| view.space.modules().is_empty());
+    let Some(space) = later.map(|recorded| recorded.later_space()) else {
+        return Err(of_tag(text).unwrap_or(failure));
+    };
+    if space.modules().is_empty() {
+        return Err(failure);
+    }
+    let later = View {
+        space: &space,
+        recorded: None,
+        ..view.without_frames()
+    };
+    type_of(&later, text).map_err(|failure| match failure.expression {
+        Some(ExpressionFault::Missing(Missing::Type)) if failure.hint.is_none() => {
+            failure.hint("no module of the recording has it")
+        }
+        _ => failure,
+    })
+}
+
+/// Says that there is no such type, if the text is `struct NAME` or the like.
+fn of_tag(text: &str) -> Option<Failure> {
+    let (keyword, name) = text.trim().split_once(char::is_whitespace)?;
+    let is_name = |c: char| c.is_alphanumeric() || "_:".contains(c);
+    let is_tag = matches!(keyword, "struct" | "union" | "enum" | "class");
+    (is_tag && name.trim().chars().all(is_name)).then(|| Failure {
+        expression: Some(ExpressionFault::Missing(Missing::Type)),
+        ..Failure::new(
+            Code::EvalFailed,
+            format!("there is no type {keyword} {} here", name.trim()),
+        )
+    })
 }
 
 /// Returns whether a type is that of a function, or of a pointer to one.
@@ -630,7 +677,25 @@ fn parsed(text: &str, context: &Context<'_>) -> Result<Expr, Failure> {
 fn value(view: &View<'_>, text: &str, calls: Option<&dyn Calls>) -> Result<Value, Failure> {
     let context = context(view, calls);
     let expression = parsed(text, &context)?;
-    expr::evaluate(&expression, &context).map_err(|error| of_eval(text, &error))
+    let value = expr::evaluate(&expression, &context);
+    value.map_err(|error| with_near_global(view, text, &error))
+}
+
+/// Most names of global variables of a module that are compared with an unknown one.
+const MAX_GLOBALS: usize = 1 << 16;
+
+/// Reports an error, with the global variable that was probably meant if a name is unknown.
+fn with_near_global(view: &View<'_>, text: &str, error: &EvalError) -> Failure {
+    let failure = of_eval(text, error);
+    if error.missing != Some(Missing::Name) || failure.hint.is_some() {
+        return failure;
+    }
+    let names = debuginfo::global_names(view.space, MAX_GLOBALS);
+    let written = text.get(error.at.start..error.at.end).unwrap_or_default();
+    match expr::nearest(written, names.iter().map(String::as_str)) {
+        Some(near) => failure.hint(format!("did you mean \"{near}\"?")),
+        None => failure,
+    }
 }
 
 /// Writes the value of an expression.
@@ -679,6 +744,7 @@ impl From<ValueFormat> for Format {
             ValueFormat::Binary => Format::Binary,
             ValueFormat::Char => Format::Char,
             ValueFormat::Address => Format::Address,
+            ValueFormat::Float => Format::Float,
         }
     }
 }
