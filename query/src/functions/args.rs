@@ -755,6 +755,27 @@ mod tests {
         );
     }
 
+    /// One parameter is known.
+    struct Pair;
+
+    impl Known for Pair {
+        fn parameter(&mut self, of: &Parameter<'_>) -> Option<String> {
+            (of.param.name == "pair").then(|| "{a = 1, b = 2}".to_owned())
+        }
+
+        fn text(&mut self, _: u64, _: Extent) -> Option<String> {
+            None
+        }
+
+        fn bytes(&mut self, _: u64) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn ellipsis(&self, _: u32) -> Option<Ellipsis> {
+            None
+        }
+    }
+
     #[test]
     fn what_the_state_knows_is_shown_in_place_of_registers() {
         let params = vec![
@@ -773,7 +794,7 @@ mod tests {
                 int: [7; 6],
                 sse: NONE,
             },
-            &mut |of| (of.param.name == "pair").then(|| "{a = 1, b = 2}".to_owned()),
+            &mut Pair,
         );
         assert_eq!(text, "n=7, pair={a = 1, b = 2}");
     }

@@ -10,6 +10,7 @@ mod declared;
 mod function_types;
 mod functions;
 mod memory;
+mod named_types;
 mod registers;
 mod returned;
 mod signals;
@@ -29,6 +30,7 @@ pub use declaration::declaration;
 pub(crate) use declared::type_of_kind;
 pub use functions::nearest_functions;
 pub use memory::{MemoryReport, hex_bytes, memory};
+pub use named_types::type_of;
 pub use registers::{RegisterValue, registers};
 pub use returned::ReturnedReport;
 pub use signals::{signal_by_name, signal_name};
@@ -39,7 +41,7 @@ pub use values::{
     Change, Extent, FrameVariables, Manner, MemoryPlace, Shown, ValueFormat, ValueReport,
     VariableReport, arguments, as_assignment, assign, bytes_text, evaluate, evaluate_address,
     evaluate_and_keep, evaluate_place, is_meaningless, keep, kept_name, own_variables,
-    parameter_at_entry, type_of, value_of, variables,
+    parameter_at_entry, value_of, variables,
 };
 
 use crate::protocol::{Code, Failure};
