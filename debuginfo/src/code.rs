@@ -122,6 +122,12 @@ impl Module {
         self.code.index().symbols(&self.files)
     }
 
+    /// Returns whether other modules can call a function by this linker name.
+    #[must_use]
+    pub fn exports(&self, linkage: &str) -> bool {
+        self.code.index().exports(&self.files, linkage)
+    }
+
     /// Returns the stubs through which the module calls other modules, by address.
     #[must_use]
     pub fn plt_entries(&self) -> &[PltEntry] {

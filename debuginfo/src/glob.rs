@@ -40,6 +40,12 @@ impl Glob {
         }
     }
 
+    /// Returns the text of the pattern.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns whether a text has wildcards, which do not occur in names.
     #[must_use]
     pub fn is_one(text: &str) -> bool {

@@ -115,6 +115,13 @@ impl SymbolIndex {
         self.entries.iter().map(&mut symbol).collect()
     }
 
+    /// Returns whether a function of this linker name is visible to other modules.
+    pub(crate) fn exports(&self, files: &Files, linkage: &str) -> bool {
+        let is_visible = |e: &Entry| e.kind == SymbolKind::Function && e.binding != Binding::Local;
+        let mut visible = self.entries.iter().filter(|e| is_visible(e));
+        visible.any(|e| e.name_len == linkage.len() && files.name(e) == linkage)
+    }
+
     /// Returns linker names and kinds of the symbols exactly at `svma`.
     pub(crate) fn at<'a>(
         &'a self,

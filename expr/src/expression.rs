@@ -4,7 +4,7 @@
 
 use std::{borrow::Cow, cell::Cell, fmt};
 
-use crate::ast::Expr;
+use crate::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
 use crate::eval::{Context, is_type};
 use crate::parse::{ParseError, parse_with};
 
@@ -64,11 +64,42 @@ impl Expression {
         }
     }
 
+    /// Returns the names of its variables, if its value depends on nothing but theirs: it has no memory, register or call in
+    /// it, and means the same in every frame.
+    #[must_use]
+    pub fn operands(&self) -> Option<Vec<String>> {
+        let parsed = self.parsed.as_ref()?;
+        let mut names = Vec::new();
+        is_of_operands(parsed, &mut names).then_some(names)
+    }
+
     /// Returns whether the expression names a scope, which may be that of an outer frame.
     #[must_use]
     pub fn names_scopes(&self) -> bool {
         self.text.contains("::")
     }
+}
+
+/// Adds the names; returns whether all else are numbers and operators.
+fn is_of_operands(expr: &Expr, names: &mut Vec<String>) -> bool {
+    let is_plain = match &expr.kind {
+        ExprKind::Name(name) => {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+            true
+        }
+        ExprKind::Literal(literal) => !matches!(literal, Literal::Text(_)),
+        ExprKind::Unary(operator, _) => !matches!(operator, UnaryOp::Deref | UnaryOp::AddressOf),
+        // Repeated values are in memory.
+        ExprKind::Binary(operator, ..) => *operator != BinaryOp::Repeat,
+        ExprKind::Conditional { .. } => true,
+        _ => false,
+    };
+    let mut are_plain = is_plain;
+    expr.kind
+        .for_each_child(|child| are_plain = are_plain && is_of_operands(child, names));
+    are_plain
 }
 
 impl fmt::Display for Expression {
@@ -86,6 +117,26 @@ mod tests {
 
     fn parsed(text: &str) -> Expression {
         Expression::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn operands_are_all_that_a_value_depends_on() {
+        let operands = |text: &str| parsed(text).operands();
+        let names = |names: &[&str]| Some(names.iter().map(|n| (*n).to_owned()).collect());
+        assert_eq!(operands("n % 3 == 1 && !(m > -n)"), names(&["n", "m"]));
+        assert_eq!(operands("1 < 2"), names(&[]));
+        for text in [
+            "*p == 3",
+            "&n > 4",
+            "p->x == 1",
+            "a[2] == n",
+            "n@2 == m",
+            "$rdi == 1",
+            "f(n) == 2",
+        ] {
+            assert_eq!(operands(text), None, "{text}");
+        }
+        assert_eq!(operands("(int)n == 3"), None);
     }
 
     #[test]

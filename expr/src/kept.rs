@@ -99,6 +99,11 @@ impl Kept {
 }
 
 fn unset(name: &str) -> Diagnostic {
+    if name == "_siginfo" {
+        return Diagnostic::new("there is no $_siginfo here").with_hint(
+            "where shows the signal that stopped the thread, and the address of a fault",
+        );
+    }
     Diagnostic::new(format!("${name} is no register, and has not been set"))
         .with_hint(format!("set it: set ${name} = 1"))
 }

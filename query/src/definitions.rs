@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use arrow::array::{ArrayRef, Int64Array, StringViewArray};
 use store::control::{Control, FunctionDef, LiveProbe};
 
-use crate::functions::header_texts::HeaderTexts;
+use crate::functions::headers::Headers;
 
 /// A mapped ELF file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub struct Definitions {
     modules: BTreeMap<u32, Module>,
     skipped: Vec<Skipped>,
     probes: BTreeMap<u32, Probe>,
-    header_texts: OnceLock<HeaderTexts>,
+    headers: OnceLock<Headers>,
 }
 
 impl Definitions {
@@ -143,10 +143,9 @@ impl Definitions {
         self.functions[index] = Some(function);
     }
 
-    /// Returns the texts that the parameters of the C library's functions point to. All functions must be added
-    /// before.
-    pub fn header_texts(&self) -> &HeaderTexts {
-        self.header_texts.get_or_init(|| HeaderTexts::of(self))
+    /// Returns what headers say of the C library's functions. All functions must be added before.
+    pub fn headers(&self) -> &Headers {
+        self.headers.get_or_init(|| Headers::of(self))
     }
 
     /// Returns one more than the largest function id.

@@ -166,7 +166,7 @@ fn formatted(words: &[String], format: &str) -> Vec<String> {
         "ptype" => vec![],
         "x" => vec!["--format", format],
         // Values without a format here are shown according to their type, as in gdb.
-        _ if matches!(format, "s" | "f") => vec!["--format", "natural"],
+        _ if format == "s" => vec!["--format", "natural"],
         _ if format == "z" => vec!["--format", "hex"],
         _ => vec!["--format", format],
     };
@@ -217,6 +217,11 @@ pub fn subject_names() -> String {
     SUBJECTS.map(|(name, _)| name).join(", ")
 }
 
+/// Returns the subjects of `info`.
+pub fn info_subjects() -> impl Iterator<Item = &'static str> {
+    SUBJECTS.into_iter().map(|(name, _)| name)
+}
+
 /// Lists what `info` takes, and which verb each is.
 pub fn subjects() -> String {
     let mut text = "info SUBJECT: what gdb calls by that name\n\n".to_owned();
@@ -235,13 +240,15 @@ pub fn verb_of(words: Vec<String>) -> Vec<String> {
     }
 }
 
-/// `bt 5`, `bt full`, `bt full 5`.
+/// `bt 5`, `bt -5`, `bt full`, `bt full 5`.
 fn backtrace(words: &[String]) -> Vec<String> {
-    let word = |word: &String| match word.as_str() {
-        "full" | "-full" => vec!["--locals".to_owned()],
-        number if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-            vec!["--limit".to_owned(), number.to_owned()]
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let word = |word: &String| match (word.as_str(), word.strip_prefix('-')) {
+        ("full" | "-full", _) => vec!["--locals".to_owned()],
+        (_, Some(number)) if !number.is_empty() && is_number(number) => {
+            vec!["--outermost".to_owned(), number.to_owned()]
         }
+        (number, _) if is_number(number) => vec!["--limit".to_owned(), number.to_owned()],
         _ => vec![word.clone()],
     };
     let follows_option = |at: usize| words[at].starts_with("--") && words[at] != "--all";
@@ -365,6 +372,9 @@ mod tests {
             ("list -", "source --previous"),
             ("bt 5", "bt --limit 5"),
             ("bt full 3", "bt --locals --limit 3"),
+            ("bt -5", "bt --outermost 5"),
+            ("bt full -1", "bt --locals --outermost 1"),
+            ("p/f x", "print --format f x"),
             ("bt --limit 5", "bt --limit 5"),
             ("bt --thread 5 3", "bt --thread 5 --limit 3"),
             ("thread apply all bt 2", "backtrace --all --limit 2"),

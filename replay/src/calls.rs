@@ -507,26 +507,32 @@ impl Calls {
         functions: &BTreeSet<u32>,
     ) -> Result<Vec<CallHead>> {
         let mut found = Vec::new();
+        let Some(last_event) = range.end.checked_sub(1) else {
+            return Ok(found);
+        };
         if functions.is_empty() {
             return Ok(found);
         }
-        for at in self.blocks_from(range.start) {
+        let mut next = self.least.next(self.first_block(range.start), last_event);
+        while let Some(at) = next {
+            next = self.least.next(at + 1, last_event);
             let Block {
                 file, page, starts, ..
             } = self.blocks[at];
-            if starts.0 >= range.end || starts.1 < range.start {
-                continue;
-            }
             // Most functions are called in few places.
-            if !self.file(file)?.has_function(page as usize, functions)? {
+            if starts.1 < range.start || !self.file(file)?.has_function(page as usize, functions)? {
                 continue;
             }
             let spine = self.spine(at)?;
             let calls = &spine.calls;
-            for row in 0..calls.rows() {
-                if range.contains(&calls.start_seq(row))
-                    && functions.contains(&calls.function_id(row))
-                {
+            let start = |row: &u16| calls.start_seq(usize::from(*row));
+            let from = spine
+                .by_start
+                .partition_point(|row| start(row) < range.start);
+            let rows = spine.by_start[from..].iter();
+            for row in rows.take_while(|row| start(row) < range.end) {
+                let row = usize::from(*row);
+                if functions.contains(&calls.function_id(row)) {
                     found.push(self.head(&spine, at, row));
                 }
             }

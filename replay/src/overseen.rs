@@ -22,6 +22,12 @@ pub fn overseen<T>(overseer: Overseer, work: impl FnOnce() -> T) -> T {
     work()
 }
 
+/// Tells the overseer of this thread's request, if it has one, how far other work is. Returns whether to go on.
+#[must_use]
+pub fn goes_on(position: u64) -> bool {
+    overseer().is_none_or(|overseer| overseer(position))
+}
+
 /// That of this thread.
 pub(crate) fn overseer() -> Option<Overseer> {
     OVERSEER.with_borrow(Clone::clone)
@@ -37,10 +43,14 @@ mod tests {
     fn an_overseer_is_that_of_the_work_around() {
         let answer = |is: bool| Arc::new(move |_| is) as Overseer;
         let asked = || overseer().map(|overseer| overseer(7));
+        assert!(goes_on(7), "nobody oversees it");
         assert_eq!(asked(), None);
         overseen(answer(true), || {
             assert_eq!(asked(), Some(true));
-            overseen(answer(false), || assert_eq!(asked(), Some(false)));
+            overseen(answer(false), || {
+                assert_eq!(asked(), Some(false));
+                assert!(!goes_on(7));
+            });
             assert_eq!(asked(), Some(true));
         });
         assert_eq!(asked(), None);

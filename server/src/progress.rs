@@ -1,5 +1,4 @@
-//! Reports the progress of a run through a recording's instructions to the client that waits for it. Short runs
-//! report nothing.
+//! Reports the progress of a run through a recording to the client that waits for it. Short runs report nothing.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,7 +18,9 @@ type Notify = Arc<dyn Fn(Notice) + Send + Sync>;
 
 /// What is reported about a run, and to whom.
 pub(crate) struct Told {
-    /// How many instructions are recorded.
+    /// What is counted.
+    what: &'static str,
+    /// The last one.
     end: u64,
     next: Mutex<Instant>,
     gone: Arc<Gone>,
@@ -27,8 +28,10 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    pub fn new(end: u64, gone: Arc<Gone>, notify: Notify) -> Told {
+    /// `what`, of which `end` is the last, is what runs pass.
+    pub fn new((what, end): (&'static str, u64), gone: Arc<Gone>, notify: Notify) -> Told {
         Told {
+            what,
             end,
             next: Mutex::new(Instant::now() + PATIENCE),
             gone,
@@ -52,7 +55,8 @@ impl Told {
         }
         *next = now + PAUSE;
         let text = format!(
-            "running: instruction {} of {}",
+            "running: {} {} of {}",
+            self.what,
             grouped(position),
             grouped(self.end)
         );
@@ -70,7 +74,7 @@ mod tests {
         let heard = Arc::clone(&told);
         let gone: Arc<Gone> = Arc::default();
         let run = Told::new(
-            5_000_000,
+            ("instruction", 5_000_000),
             Arc::clone(&gone),
             Arc::new(move |notice| heard.lock().unwrap().push(notice)),
         );

@@ -1,6 +1,8 @@
 //! Goal: `-f` and `-x` choose what is traced. Method: count calls by function and module.
 
-use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};
+use e2e::{
+    Comparison, Hindsight, Nesting, Program, Recording, Scratch, compiled, fixture_artifact,
+};
 
 fn traced(recording: &Recording) -> Vec<String> {
     recording
@@ -156,4 +158,53 @@ fn each_pattern_that_matches_nothing_is_named() {
         "{errors}"
     );
     assert!(!errors.contains("'main' matches"), "{errors}");
+}
+
+/// Calls a function of a system library that it loads itself, and one of the C library, each seven times.
+const LOADS: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+
+int main(void) {
+  void *library = dlopen("libgcc_s.so.1", RTLD_NOW);
+  double (*power)(double, int) = (double (*)(double, int))dlsym(library, "__powidf2");
+  double sum = 0;
+  char text[64];
+  for (int i = 0; i < 7; i++) {
+    sum += power(2, i);
+    snprintf(text, sizeof text, "%.0f", sum);
+  }
+  puts(text);
+  return 0;
+}
+"#;
+
+#[test]
+fn whole_names_and_libraries_with_patterns_reach_any_library() {
+    let scratch = Scratch::new("loaded_later");
+    let program = compiled(&scratch, "loads.c", LOADS, &["-g", "-O1", "-ldl"]);
+    let program = Program::new(program, scratch.path());
+    for (number, (pattern, function)) in [
+        ("__powidf2", "__powidf2"),
+        ("libgcc_s*:__powid*", "__powidf2"),
+        ("libc.so*:*nprintf", "snprintf"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("rec{number}");
+        let ended = Hindsight::record_command(&scratch, &name, &["-f", pattern], &program).run();
+        assert!(!ended.errors().contains("warning"), "{}", ended.errors());
+        let recording = Recording::new(scratch.join(&format!("{name}.hindsight")));
+        assert_eq!(traced(&recording), [function], "{pattern}");
+        assert_eq!(recording.calls_of(function), 7, "{pattern}");
+    }
+    let ended = Hindsight::record_command(&scratch, "none", &["-f", "*nprintf"], &program).run();
+    assert!(
+        ended.errors().contains(
+            "-f '*nprintf' matches no function of the program; those of a library: 'libc.so.6:*nprintf'"
+        ),
+        "{}",
+        ended.errors()
+    );
 }

@@ -74,3 +74,38 @@ fn a_run_that_nobody_waits_for_ends_and_moves_nothing() {
     let value = live.print("i");
     assert_eq!(value, "2");
 }
+
+/// The same in a recording of calls. The condition needs memory, so no two calls have the same answer for certain.
+#[test]
+fn a_run_past_millions_of_calls_that_nobody_waits_for_moves_nothing() {
+    let live = Live::new("long-past");
+    let program =
+        Program::new(fixture_artifact("tight", "tight"), live.scratch.path()).args([CALLS]);
+    let recording = Hindsight::recorded(&live.scratch, "rec", &["-f", "work"], &program);
+    let path = recording
+        .path()
+        .to_str()
+        .expect("paths of tests are text")
+        .to_owned();
+    let opened = live.command(&["open", &path]).run();
+    assert_eq!(opened.status.as_shell_code(), 0, "{}", opened.errors());
+    for (from, command) in [("100", "continue"), ("5999000", "reverse_continue")] {
+        live.ask(&["break", "remove", "--all"]);
+        live.ask(&["goto", from]);
+        live.ask(&["break", "work", "--condition", "*&i == 123456789"]);
+        let before = live.ask(&["where"]);
+        let notice = left_while_running(&live, command, &json!({}));
+        let text = notice["text"].as_str().unwrap_or_default();
+        assert!(text.starts_with("running: event "), "{notice}");
+        let left = Instant::now();
+        let after = live.ask(&["where"]);
+        assert!(left.elapsed() < PATIENCE, "{command}: {:?}", left.elapsed());
+        assert_eq!(before["stop"], after["stop"], "{command}");
+    }
+    // What depends on an argument alone is found among them all.
+    live.ask(&["break", "remove", "--all"]);
+    live.ask(&["goto", "first"]);
+    live.ask(&["break", "work", "--condition", "i == 2999999"]);
+    live.ask(&["continue"]);
+    assert_eq!(live.print("i"), "2999999");
+}

@@ -144,6 +144,90 @@ fn answers_are_those_of_gdb() {
     );
 }
 
+/// The bits of a number as a floating-point number of its size.
+#[test]
+fn numbers_are_read_as_floating_point_numbers_as_in_gdb() {
+    let live = Live::started("gdb-floats", &["--break", "leaf"], &program(), &[]);
+    for command in [
+        "p/f 1065353216",
+        "p/f 4609434218613702656",
+        "p/f -1069547520",
+        "p/f (char)97",
+        "p/f (short)7",
+        "p/f 2.5",
+        "p/f &*(char*)0",
+    ] {
+        let ours = prompt(&live, &[command]);
+        assert_eq!(plain(&ours), of_gdb(&live, command), "{command}");
+    }
+}
+
+#[test]
+fn the_outermost_frames_are_the_last_ones() {
+    let live = Live::started("gdb-outermost", &["--break", "leaf"], &program(), &[]);
+    let all = prompt(&live, &["bt"]);
+    let all: Vec<&str> = all.lines().collect();
+    for (command, most) in [("bt -1", 1), ("bt -3", 3), ("bt -1000", all.len())] {
+        let said = prompt(&live, &[command]);
+        let said: Vec<&str> = said.lines().collect();
+        assert_eq!(said, all[all.len() - most..], "{command}");
+    }
+    let said = prompt(&live, &["bt --limit 1 --outermost 1"]);
+    assert!(said.contains("outermost for others"), "{said}");
+}
+
+/// What goes wrong is told, and nothing else.
+#[test]
+fn mistakes_have_their_own_hints() {
+    let live = Live::started("gdb-mistakes", &["--break", "leaf"], &program(), &[]);
+    let said = prompt(&live, &["print tempoo", "ptype tempoo", "print $_siginfo"]);
+    assert_eq!(said.matches("did you mean \"tempo\"?").count(), 2, "{said}");
+    assert!(
+        said.contains("there is no $_siginfo here") && !said.contains("set $_siginfo"),
+        "{said}"
+    );
+    for place in ["goto live", "goto 0"] {
+        let said = prompt(&live, &[place, "p 5/0"]);
+        assert!(
+            said.contains("error: division by zero\n") && !said.contains("help:"),
+            "{said}"
+        );
+    }
+}
+
+/// Types do not depend on time: they are known before the program's modules are.
+#[test]
+fn types_are_known_at_the_first_event() {
+    let scratch = Scratch::new("first-types");
+    let source =
+        "struct tag { int a; double d; } one = { 1, 2.5 };\nint main(void) { return one.a - 1; }\n";
+    let program = compiled(&scratch, "tagged.c", source, &["-g"]);
+    Hindsight::recorded(&scratch, "rec", &[], &Program::new(program, scratch.path()));
+    let answer = |line: &str| {
+        let words = ["repl", "rec", "--cmd", "goto 0", "--cmd", line];
+        let ended = Hindsight::command(&scratch, &words).run();
+        ended.text() + &ended.errors()
+    };
+    for line in ["ptype struct tag", "ptype one"] {
+        let said = answer(line);
+        let shown = "type = struct tag {\n    int a;\n    double d;\n}\n";
+        assert!(said.contains(shown), "{line}: {said}");
+    }
+    assert!(answer("whatis int (*)(struct tag *)").contains("type = int (*)(struct tag *)"));
+    let said = answer("ptype struct nosuch");
+    assert!(
+        said.contains("there is no type struct nosuch here"),
+        "{said}"
+    );
+    assert!(
+        said.contains("help: no module of the recording has it"),
+        "{said}"
+    );
+    // Values do.
+    let said = answer("print one");
+    assert!(said.contains("no variable \"one\" here"), "{said}");
+}
+
 #[test]
 fn words_work_in_the_shell_and_in_the_past() {
     let live = Live::started("gdb-shell", &["--break", "leaf"], &program(), &[]);

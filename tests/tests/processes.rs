@@ -26,6 +26,14 @@ fn every_child_of_fork_is_an_event_with_its_process_id() {
         3,
         "the main thread, another one, the main one"
     );
+    // Why nothing is known of the children.
+    let reasons = recording.rows(
+        "SELECT program IS NULL AS is_child, count(*) AS number, min(reason) AS reason FROM processes GROUP BY 1 ORDER BY 1",
+    );
+    assert_eq!(reasons[0]["reason"], serde_json::Value::Null);
+    assert_eq!(reasons[1]["number"], 32);
+    let reason = reasons[1]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("record --children"), "{reason}");
     assert_eq!(recording.command("check", &[]).status, Status::Code(0));
 }
 

@@ -4,8 +4,9 @@
 
 use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};
 
-const FUNCTIONS: [&str; 10] = [
+const FUNCTIONS: [&str; 16] = [
     "open", "write", "lseek", "close", "getenv", "signal", "kill", "socket", "sqrt", "getpid",
+    "fcntl", "ioctl", "prctl", "syscall", "sprintf", "snprintf",
 ];
 
 fn recorded(artifact: &str, options: &[&str]) -> (Scratch, Recording) {
@@ -37,7 +38,7 @@ fn check(recording: &Recording, stub: &str) {
     assert_eq!(
         told("open"),
         [
-            "path=\"kept.txt\", flags=O_WRONLY|O_CREAT|O_TRUNC = 3",
+            "path=\"kept.txt\", flags=O_WRONLY|O_CREAT|O_TRUNC, mode=0600 = 3",
             "path=\"no such file\", flags=O_RDONLY = -1"
         ]
     );
@@ -67,11 +68,55 @@ fn check(recording: &Recording, stub: &str) {
         told("socket"),
         ["domain=AF_UNIX, type=SOCK_STREAM|SOCK_CLOEXEC, protocol=0 = 3"]
     );
+    check_ellipses(&told);
     let sql = format!("SELECT args, ret_f FROM calls WHERE function = 'sqrt{stub}'");
     let sqrt = recording.row(&sql);
     assert_eq!(
         (&sqrt["args"], &sqrt["ret_f"]),
         (&"x=4.0".into(), &2.0.into())
+    );
+}
+
+/// Arguments that follow from others. Those on the stack are not recorded with a call.
+fn check_ellipses(told: &dyn Fn(&str) -> Vec<String>) {
+    assert_eq!(
+        told("fcntl"),
+        [
+            "fd=3, cmd=F_SETFD, arg=FD_CLOEXEC = 0",
+            "fd=3, cmd=F_GETFD = 1"
+        ]
+    );
+    let ioctl = told("ioctl");
+    assert!(
+        ioctl[0].starts_with("fd=3, request=FIONREAD, arg=0x"),
+        "{ioctl:?}"
+    );
+    assert_eq!(
+        told("prctl"),
+        [
+            "option=PR_SET_NAME, arg2=\"renamed\" = 0",
+            "option=PR_GET_DUMPABLE = 1"
+        ]
+    );
+    let calls = told("syscall");
+    assert!(
+        calls[0].starts_with("sysno=SYS_umask, arg1=022 = "),
+        "{calls:?}"
+    );
+    assert!(calls[1].starts_with("sysno=SYS_gettid = "), "{calls:?}");
+    let sprintf = told("sprintf");
+    assert!(
+        sprintf[0].ends_with(
+            r#", format="%d %s %.2f %.*s", arg2=42, arg3="text", arg4=2.5, arg5=3, arg6="abc" = 16"#
+        ),
+        "{sprintf:?}"
+    );
+    let snprintf = told("snprintf");
+    assert!(
+        snprintf[0].ends_with(
+            r#", maxlen=300, format="%s:%d:%d:%d", arg3="a", arg4=1, arg5=2, arg6=? = 7"#
+        ),
+        "{snprintf:?}"
     );
 }
 
@@ -86,6 +131,31 @@ fn functions_of_the_c_library_have_prototypes() {
 fn stubs_of_a_stripped_program_have_them_too() {
     let (_scratch, recording) = recorded("prototypes_stripped", &[]);
     check(&recording, "@plt");
+}
+
+/// A debugger at such a call shows its arguments too, also after the entry.
+#[test]
+fn a_stop_at_a_stub_shows_its_arguments() {
+    let (_scratch, recording) = recorded("prototypes_stripped", &[]);
+    let seq = |column: &str| {
+        recording.number(&format!(
+            "SELECT {column} FROM calls WHERE function = 'open@plt' ORDER BY start_seq LIMIT 1"
+        ))
+    };
+    let entry = format!("goto {}", seq("start_seq"));
+    let said = recording.prompt(&[&entry, "bt", "info args"]).text();
+    assert!(
+        said.contains("\"kept.txt\", flags=O_WRONLY|O_CREAT|O_TRUNC)"),
+        "{said}"
+    );
+    assert!(said.contains("#0   open@plt (path=0x"), "{said}");
+    assert!(
+        said.contains("flags | int    | O_WRONLY|O_CREAT|O_TRUNC"),
+        "{said}"
+    );
+    let root = recording.number("SELECT start_seq FROM calls WHERE function = 'sqrt@plt'");
+    let said = recording.prompt(&[&format!("goto {root}"), "bt"]).text();
+    assert!(said.contains("#0   sqrt@plt (x=4)"), "{said}");
 }
 
 /// A call through a stub to a function that is recorded is one call.

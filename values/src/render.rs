@@ -29,6 +29,8 @@ pub enum Format {
     Address,
     /// As a number and a character.
     Char,
+    /// Their bits as those of a floating-point number of the same size, if there is one.
+    Float,
 }
 
 /// What to show of a value.

@@ -24,6 +24,17 @@ fn unsupported() -> String {
     "<unknown: this format of numbers is not supported>".to_owned()
 }
 
+/// The bits of a number as a floating-point number of `size` bytes.
+fn as_float(size: Option<u64>, bits: u128) -> Option<String> {
+    let format = match size? {
+        4 => FloatFormat::Single,
+        8 => FloatFormat::Double,
+        16 => FloatFormat::Extended,
+        _ => return None,
+    };
+    floats::text(format, &bits.to_le_bytes())
+}
+
 /// Numbers, characters and the like.
 pub(super) fn scalar(
     value: &Value,
@@ -31,7 +42,7 @@ pub(super) fn scalar(
     format: Format,
     look: &Look<'_>,
 ) -> Result<String, ValueError> {
-    let unformatted = format == Format::Natural || format == Format::Decimal;
+    let unformatted = matches!(format, Format::Natural | Format::Decimal | Format::Float);
     match ty.kind() {
         _ if ty.plain_name() == Some("()") => return Ok("()".to_owned()),
         TypeKind::Float if unformatted => {
@@ -81,6 +92,7 @@ pub(super) fn scalar(
             None => format!("{raw:#x}"),
         },
         Format::Char => format!("{decimal} {}", character(code, 1)),
+        Format::Float => as_float(ty.size(), code).unwrap_or(decimal),
         Format::Natural => match ty.kind() {
             TypeKind::Bool => match raw {
                 0 => "false".to_owned(),

@@ -141,12 +141,12 @@ def source():
     return "#define _GNU_SOURCE\n" + "".join(f"#include <{header}>\n" for header in HEADERS)
 
 
-def parsed(kind):
+def parsed(kind, *options):
     """What the headers declare of a kind, as clang's nodes."""
     with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
         file.write(source())
         file.flush()
-        tree = json.loads(run("clang", "-fsyntax-only", "-Xclang", "-ast-dump=json", file.name))
+        tree = json.loads(run("clang", "-w", *options, "-fsyntax-only", "-Xclang", "-ast-dump=json", file.name))
     return [node for node in tree["inner"] if node["kind"] == kind]
 
 
@@ -203,6 +203,13 @@ def named(node):
     return sum("name" in inner for inner in node.get("inner", []) if inner["kind"] == "ParmVarDecl")
 
 
+def functions():
+    """Declared functions, those with fewer named parameters first."""
+    # Programs that are built with _FORTIFY_SOURCE call these instead of the usual ones.
+    fortified = [node for node in parsed("FunctionDecl", "-O2", "-D_FORTIFY_SOURCE=2") if node["name"].endswith("_chk")]
+    return sorted(parsed("FunctionDecl") + fortified, key=named)
+
+
 def typedefs():
     return {node["name"]: node["type"].get("desugaredQualType", node["type"]["qualType"]) for node in parsed("TypedefDecl")}
 
@@ -229,7 +236,7 @@ def main():
         print(f"={name} " + " ".join(f"{member}={number}" for member, number in numbers.items()))
     known = exported()
     lines = {}
-    for node in sorted(parsed("FunctionDecl"), key=named):
+    for node in functions():
         if node["name"] in known:
             shown = line(node)
             if shown:

@@ -3,8 +3,12 @@
 //!
 //! `generate.py` writes the table, `libc.txt`; its head explains the lines.
 
+mod ellipsis;
+
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+
+pub use ellipsis::{Ellipsis, Formatted, formatted};
 
 use crate::model::{ParameterPlace, ValueKind};
 
@@ -34,6 +38,8 @@ pub struct Prototype {
     pub ret: ValueKind,
     /// Whether it returns in xmm0.
     pub returns_float: bool,
+    /// What its ellipsis holds, if that is known.
+    pub ellipsis: Option<Ellipsis>,
 }
 
 /// A parameter.
@@ -131,7 +137,10 @@ pub fn prototype(name: &str) -> Option<Prototype> {
         });
     }
     let ret = kind(ret, &table.sets)?;
+    let last = params.last().map_or("", |param| param.name);
+    let has_ellipsis = table.lines.get(name)?.ends_with(" ...");
     Some(Prototype {
+        ellipsis: Ellipsis::of(name, last).filter(|_| has_ellipsis),
         params,
         returns_float: matches!(ret, ValueKind::Float { .. }),
         ret,
@@ -196,6 +205,8 @@ mod tests {
     fn parameters_have_names_kinds_and_places() {
         let open = prototype("open").unwrap();
         assert_eq!((open.ret, open.params.len()), (INT, 2));
+        assert_eq!(open.ellipsis, Some(Ellipsis::Mode));
+        assert_eq!(prototype("vprintf").unwrap().ellipsis, None);
         let [path, flags] = &open.params[..] else {
             unreachable!()
         };

@@ -330,6 +330,18 @@ impl Type {
     pub fn pointer(&self) -> Type {
         self.made(Shape::Pointer(Link::Made(Box::new(self.clone()))), Some(8))
     }
+
+    /// Returns the type of a function that returns this type.
+    #[must_use]
+    pub fn returned_by_function_of(&self, parameters: &[Type], variadic: bool) -> Type {
+        let made = |ty: &Type| Link::Made(Box::new(ty.clone()));
+        let shape = Shape::Function {
+            result: made(self),
+            parameters: parameters.iter().map(made).collect(),
+            variadic,
+        };
+        self.made(shape, None)
+    }
 }
 
 impl PartialEq for Type {

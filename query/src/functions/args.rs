@@ -17,13 +17,14 @@ use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
-use debuginfo::prototypes::{PointedText, prototype};
+use debuginfo::prototypes::{Ellipsis, PointedText, prototype};
 use store::columns::ReadCall;
 use store::control::{FunctionDef, Param, ParameterPlace, ValueKind};
 
+use super::ellipsis;
 use super::needed::Needed;
 use crate::definitions::Definitions;
-use crate::state::{CallTexts, States};
+use crate::state::{CallTexts, Extent, States};
 
 /// Registers that carry integer arguments, in order.
 pub(super) const INT_REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
@@ -67,11 +68,10 @@ impl Asked {
     }
 
     fn is_about_any(&self, definitions: &Definitions, function: &FunctionDef) -> bool {
+        let headers = definitions.headers();
         let mut params = function.params.iter().enumerate();
-        params.any(|(index, param)| {
-            let text = definitions.header_texts().get(function.id, index);
-            self.is_about(param, text)
-        })
+        headers.ellipsis(function.id).is_some()
+            || params.any(|(index, param)| self.is_about(param, headers.text(function.id, index)))
     }
 
     /// Returns parameter `index` of the call that event `seq` entered as the states know it.
@@ -83,7 +83,7 @@ impl Asked {
         of: &Parameter<'_>,
     ) -> Option<String> {
         let (index, param) = (of.index, of.param);
-        let text = definitions.header_texts().get(of.function.id, index);
+        let text = definitions.headers().text(of.function.id, index);
         if !self.is_about(param, text) || param.name.is_empty() {
             return None;
         }
@@ -91,11 +91,11 @@ impl Asked {
             None => texts.parameter(seq, &param.name),
             Some(text) => {
                 let at = of.register(index)?;
-                let len = match text {
-                    PointedText::Data => Some(of.register(index + 1)?),
-                    PointedText::Seldom | PointedText::Often => None,
+                let extent = match text {
+                    PointedText::Data => Extent::Bytes(of.register(index + 1)?),
+                    PointedText::Seldom | PointedText::Often => Extent::Terminated,
                 };
-                texts.text(seq, at, len)
+                texts.text(seq, at, extent)
             }
         }
     }
@@ -149,7 +149,8 @@ impl ScalarUDFImpl for Args {
             return Ok(ExprSimplifyResult::Original(args));
         };
         let function = self.definitions.function(*id as usize);
-        let needed = Needed::of(function);
+        let of_defined = |function| Needed::of_defined(&self.definitions, function);
+        let needed = function.map_or_else(|| Needed::of(None), of_defined);
         let is_asked = |asked: &Asked| {
             function.is_some_and(|function| asked.is_about_any(&self.definitions, function))
         };
@@ -192,10 +193,11 @@ impl ScalarUDFImpl for Args {
             };
             text.clear();
             let registers = columns.at(row);
-            let mut known = |of: &Parameter<'_>| {
-                let asked = self.asked.as_ref()?;
-                let seq = seqs.as_ref()?.at(row)?;
-                asked.parameter(states.as_mut()?, &self.definitions, seq as u64, of)
+            let seq = seqs.as_ref().and_then(|seqs| seqs.at(row));
+            let states = self.asked.as_ref().zip(states.as_mut()).zip(seq);
+            let mut known = OfCall {
+                definitions: &self.definitions,
+                states: states.map(|((asked, texts), seq)| (asked, texts, seq as u64)),
             };
             write_args(
                 &mut text,
@@ -239,9 +241,9 @@ impl<'a, T: ArrowPrimitiveType> Column<'a, T> {
 }
 
 /// The argument registers of one call.
-struct Registers {
-    int: [u64; INT_REGISTERS.len()],
-    sse: [Option<u64>; SSE_REGISTERS],
+pub(super) struct Registers {
+    pub int: [u64; INT_REGISTERS.len()],
+    pub sse: [Option<u64>; SSE_REGISTERS],
 }
 
 /// The columns of registers that differ from row to row, and the registers of the row that was read last.
@@ -298,8 +300,10 @@ pub fn of_call(definitions: &Definitions, call: &ReadCall, asked: &Asked) -> Str
         sse: call.xmm,
     };
     let mut texts = CallTexts::new(&asked.states);
-    let mut known =
-        |of: &Parameter<'_>| asked.parameter(&mut texts, definitions, call.start_seq, of);
+    let mut known = OfCall {
+        definitions,
+        states: Some((asked, &mut texts, call.start_seq)),
+    };
     let mut text = String::new();
     write_args(&mut text, function, &registers, &mut known);
     text
@@ -319,23 +323,23 @@ pub fn one_of_call(function: &FunctionDef, index: usize, call: &ReadCall) -> (St
             param,
             registers: &registers,
         };
-        write_param(&mut text, &of, &mut |_| None);
+        write_param(&mut text, &of, &mut Nothing);
     }
     let (name, value) = text.split_once('=').unwrap_or_default();
     (name.to_owned(), value.to_owned())
 }
 
 /// A parameter of a call.
-struct Parameter<'a> {
-    function: &'a FunctionDef,
-    index: usize,
-    param: &'a Param,
-    registers: &'a Registers,
+pub(super) struct Parameter<'a> {
+    pub function: &'a FunctionDef,
+    pub index: usize,
+    pub param: &'a Param,
+    pub registers: &'a Registers,
 }
 
 impl Parameter<'_> {
     /// Returns the register of the function's parameter `index`, if it has one.
-    fn register(&self, index: usize) -> Option<u64> {
+    pub fn register(&self, index: usize) -> Option<u64> {
         match self.function.params.get(index)?.place {
             ParameterPlace::Int(register) => self.registers.int.get(usize::from(register)).copied(),
             ParameterPlace::Sse(_) | ParameterPlace::Memory => None,
@@ -343,18 +347,77 @@ impl Parameter<'_> {
     }
 }
 
-/// Supplies the part of a parameter that the registers do not hold.
-type Known<'k> = &'k mut dyn FnMut(&Parameter<'_>) -> Option<String>;
+/// Supplies what the registers of a call do not hold.
+pub(super) trait Known {
+    /// Returns a parameter.
+    fn parameter(&mut self, of: &Parameter<'_>) -> Option<String>;
+    /// Returns the text at an address, in quotes.
+    fn text(&mut self, at: u64, extent: Extent) -> Option<String>;
+    /// Returns the bytes before a NUL at an address.
+    fn bytes(&mut self, at: u64) -> Option<Vec<u8>>;
+    /// Returns what the ellipsis of a function holds.
+    fn ellipsis(&self, function: u32) -> Option<Ellipsis>;
+}
+
+/// What a recording knows of a call.
+struct OfCall<'a, 's> {
+    definitions: &'a Definitions,
+    /// The states, and the event that entered the call.
+    states: Option<(&'a Asked, &'a mut CallTexts<'s>, u64)>,
+}
+
+impl Known for OfCall<'_, '_> {
+    fn parameter(&mut self, of: &Parameter<'_>) -> Option<String> {
+        let (asked, texts, seq) = self.states.as_mut()?;
+        asked.parameter(texts, self.definitions, *seq, of)
+    }
+
+    fn text(&mut self, at: u64, extent: Extent) -> Option<String> {
+        let (_, texts, seq) = self.states.as_mut()?;
+        texts.text(*seq, at, extent)
+    }
+
+    fn bytes(&mut self, at: u64) -> Option<Vec<u8>> {
+        let (_, texts, seq) = self.states.as_mut()?;
+        texts.bytes(*seq, at)
+    }
+
+    fn ellipsis(&self, function: u32) -> Option<Ellipsis> {
+        self.definitions.headers().ellipsis(function)
+    }
+}
+
+/// Nothing but the registers is known.
+struct Nothing;
+
+impl Known for Nothing {
+    fn parameter(&mut self, _: &Parameter<'_>) -> Option<String> {
+        None
+    }
+
+    fn text(&mut self, _: u64, _: Extent) -> Option<String> {
+        None
+    }
+
+    fn bytes(&mut self, _: u64) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn ellipsis(&self, _: u32) -> Option<Ellipsis> {
+        None
+    }
+}
 
 /// Appends the arguments of one call to `text`; `known` supplies what the registers do not hold.
 fn write_args(
     text: &mut String,
     function: Option<&FunctionDef>,
     registers: &Registers,
-    known: Known<'_>,
+    known: &mut dyn Known,
 ) {
     match function {
         Some(function) if function.params_known => {
+            let ellipsis = known.ellipsis(function.id);
             for (index, param) in function.params.iter().enumerate() {
                 if index > 0 {
                     text.push_str(", ");
@@ -365,7 +428,13 @@ fn write_args(
                     param,
                     registers,
                 };
-                write_param(text, &of, known);
+                let is_command = |ellipsis| ellipsis::write_command(text, ellipsis, &of);
+                if !ellipsis.is_some_and(is_command) {
+                    write_param(text, &of, known);
+                }
+                if let Some(ellipsis) = ellipsis.filter(|_| index + 1 == function.params.len()) {
+                    ellipsis::write(text, ellipsis, &of, known);
+                }
             }
         }
         _ => {
@@ -380,7 +449,7 @@ fn write_args(
     }
 }
 
-fn write_param(text: &mut String, of: &Parameter<'_>, known: Known<'_>) {
+fn write_param(text: &mut String, of: &Parameter<'_>, known: &mut dyn Known) {
     let Parameter {
         index,
         param,
@@ -394,7 +463,7 @@ fn write_param(text: &mut String, of: &Parameter<'_>, known: Known<'_>) {
             text.push('=');
         }
     }
-    if let Some(known) = known(of) {
+    if let Some(known) = known.parameter(of) {
         return text.push_str(&known);
     }
     match param.place {
@@ -443,7 +512,7 @@ fn is_mode(of: &Parameter<'_>) -> bool {
 }
 
 /// Returns permissions as programs write them.
-fn octal(mode: u32) -> String {
+pub(super) fn octal(mode: u32) -> String {
     match mode {
         0 => "0".to_owned(),
         mode => format!("0{mode:o}"),
@@ -482,7 +551,7 @@ pub(super) fn write_int(text: &mut String, kind: &ValueKind, registers: &[u64]) 
             bytes,
             signed,
             names,
-        } => write_enum(text, narrow(bits, *bytes, *signed), names),
+        } => values::write_enumerators(text, narrow(bits, *bytes, *signed), names),
         ValueKind::Struct { bytes } if *bytes > 8 => {
             append(text, format_args!("{{{bits:#x}, ..}}"));
         }
@@ -537,46 +606,6 @@ fn write_char(text: &mut String, byte: u8) {
     append(text, format_args!("'{}'", byte.escape_ascii()));
 }
 
-fn write_enum(text: &mut String, value: i128, names: &[(i64, String)]) {
-    match names
-        .iter()
-        .find(|(known, _)| i128::from(*known) == value || i128::from(*known as u64) == value)
-    {
-        Some((_, name)) => text.push_str(name),
-        None if !write_flags(text, value, names) => append(text, format_args!("{value}")),
-        None => {}
-    }
-}
-
-/// Appends the names that form a value: `O_WRONLY|O_CREAT|O_TRUNC`. Returns whether it consists of them: if so, it is a
-/// set of flags. As in gdb, at least two are needed.
-fn write_flags(text: &mut String, value: i128, names: &[(i64, String)]) -> bool {
-    let mut all: Vec<&(i64, String)> = names.iter().filter(|(known, _)| *known > 0).collect();
-    let single = |known: &i64| known.count_ones() == 1;
-    let bits = all.iter().map(|(known, _)| *known).filter(single);
-    let bits = bits.fold(0, |all, bit| all | bit);
-    // If a value is a combination of others, the names are those of numbers.
-    let is_flags = |(known, _): &&(i64, String)| single(known) || known & !bits != 0;
-    let (true, Ok(mut rest)) = (all.iter().all(is_flags), i64::try_from(value)) else {
-        return false;
-    };
-    all.sort_by_key(|(known, _)| std::cmp::Reverse(known.count_ones()));
-    let mut parts: Vec<&(i64, String)> = Vec::new();
-    for part in all {
-        if rest & part.0 == part.0 {
-            rest &= !part.0;
-            parts.push(part);
-        }
-    }
-    if rest != 0 || parts.len() < 2 {
-        return false;
-    }
-    parts.sort_by_key(|(known, _)| *known);
-    let names: Vec<&str> = parts.iter().map(|(_, name)| name.as_str()).collect();
-    text.push_str(&names.join("|"));
-    true
-}
-
 /// Returns the low `bytes` of `bits` as a number.
 fn narrow(bits: u64, bytes: u8, signed: bool) -> i128 {
     let shift = 64 - 8 * u32::from(bytes.clamp(1, 8));
@@ -590,7 +619,7 @@ fn wide(low: u64, high: u64) -> u128 {
     u128::from(high) << 64 | u128::from(low)
 }
 
-fn append(text: &mut String, what: std::fmt::Arguments<'_>) {
+pub(super) fn append(text: &mut String, what: std::fmt::Arguments<'_>) {
     text.write_fmt(what)
         .expect("a string takes whatever is written to it");
 }
@@ -637,7 +666,7 @@ mod tests {
             &mut text,
             Some(&function(params, true)),
             &Registers { int, sse },
-            &mut |_| None,
+            &mut Nothing,
         );
         expect.assert_eq(&text);
     }
@@ -726,6 +755,27 @@ mod tests {
         );
     }
 
+    /// One parameter is known.
+    struct Pair;
+
+    impl Known for Pair {
+        fn parameter(&mut self, of: &Parameter<'_>) -> Option<String> {
+            (of.param.name == "pair").then(|| "{a = 1, b = 2}".to_owned())
+        }
+
+        fn text(&mut self, _: u64, _: Extent) -> Option<String> {
+            None
+        }
+
+        fn bytes(&mut self, _: u64) -> Option<Vec<u8>> {
+            None
+        }
+
+        fn ellipsis(&self, _: u32) -> Option<Ellipsis> {
+            None
+        }
+    }
+
     #[test]
     fn what_the_state_knows_is_shown_in_place_of_registers() {
         let params = vec![
@@ -744,7 +794,7 @@ mod tests {
                 int: [7; 6],
                 sse: NONE,
             },
-            &mut |of| (of.param.name == "pair").then(|| "{a = 1, b = 2}".to_owned()),
+            &mut Pair,
         );
         assert_eq!(text, "n=7, pair={a = 1, b = 2}");
     }
@@ -768,7 +818,7 @@ mod tests {
                 sse: [None; SSE_REGISTERS],
             };
             let mut text = String::new();
-            write_args(&mut text, Some(&function), &registers, &mut |_| None);
+            write_args(&mut text, Some(&function), &registers, &mut Nothing);
             text
         };
         assert_eq!(text("mkdir@plt", 0o700), "path=0x10, mode=0700");
@@ -891,7 +941,7 @@ mod tests {
                     };
                     let text = |registers: &Registers| {
                         let mut text = String::new();
-                        write_args(&mut text, Some(&function), registers, &mut |_| None);
+                        write_args(&mut text, Some(&function), registers, &mut Nothing);
                         text
                     };
                     assert_eq!(text(&all), text(&some), "{function:?}");
@@ -909,7 +959,7 @@ mod tests {
         let raw = expect!["rdi=0x1, rsi=0x2, rdx=0x3, rcx=0x4, r8=0x5, r9=0xff"];
         for function in [None, Some(function(vec![], false))] {
             let mut text = String::new();
-            write_args(&mut text, function.as_ref(), &registers, &mut |_| None);
+            write_args(&mut text, function.as_ref(), &registers, &mut Nothing);
             raw.assert_eq(&text);
         }
     }

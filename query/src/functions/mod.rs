@@ -1,7 +1,8 @@
 //! The scalar and aggregate functions that compute columns, and those that users call.
 
 pub mod args;
-pub mod header_texts;
+mod ellipsis;
+pub mod headers;
 mod id_set;
 pub mod label;
 mod lookup;

@@ -3,6 +3,7 @@
 use store::control::{FunctionDef, Param, ParameterPlace};
 
 use super::args::{INT_REGISTERS, SSE_REGISTERS};
+use crate::definitions::Definitions;
 
 /// Which of the general registers, then of the vector registers, are needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,6 +18,15 @@ impl Needed {
                 function.params.iter().for_each(|param| needed.add(param));
             }
             _ => needed.0[..INT_REGISTERS.len()].fill(true),
+        }
+        needed
+    }
+
+    /// Returns those of a function of a recording, with those of its ellipsis.
+    pub fn of_defined(definitions: &Definitions, function: &FunctionDef) -> Needed {
+        let mut needed = Needed::of(Some(function));
+        if definitions.headers().ellipsis(function.id).is_some() {
+            needed.0.fill(true);
         }
         needed
     }

@@ -45,21 +45,32 @@ impl<'s> CallTexts<'s> {
         known.ok().flatten()
     }
 
-    /// Returns the text at an address when event `seq` entered a call, in quotes, if it was kept: `len` bytes, or up to a
-    /// NUL. Dots replace the part that was not kept.
-    pub fn text(&mut self, seq: u64, at: u64, len: Option<u64>) -> Option<String> {
+    /// Returns the text at an address when event `seq` entered a call, in quotes, if it was kept. Dots replace the part that
+    /// was not kept.
+    pub fn text(&mut self, seq: u64, at: u64, extent: Extent) -> Option<String> {
+        self.entered(seq, |machine| match extent {
+            Extent::Terminated => terminated(machine, at, u64::MAX),
+            Extent::AtMost(most) => terminated(machine, at, most),
+            Extent::Bytes(len) => data(machine, at, len),
+        })
+    }
+
+    /// Returns the bytes before a NUL at an address when event `seq` entered a call, if all are known.
+    pub fn bytes(&mut self, seq: u64, at: u64) -> Option<Vec<u8>> {
+        const MOST: usize = 4096;
+        self.entered(seq, |machine| {
+            let text = text_at(machine, at, 1, MOST).ok()?;
+            (text.certainty == Certainty::Known && !text.more).then_some(text.bytes)
+        })
+    }
+
+    fn entered<T>(&mut self, seq: u64, ask: impl Fn(&dyn Machine) -> Option<T>) -> Option<T> {
         let timeline = self.states.timeline().ok()?;
         let event = timeline.event(seq).ok()?;
         if !matches!(event, Event::Enter(_)) {
             return None;
         }
-        let ask = |moment: &Moment<'_>| {
-            let machine = StateMachine::new(&moment.state, &moment.space);
-            match len {
-                None => terminated(&machine, at),
-                Some(len) => data(&machine, at, len),
-            }
-        };
+        let ask = |moment: &Moment<'_>| ask(&StateMachine::new(&moment.state, &moment.space));
         self.places.ask(timeline, seq, event, ask).ok().flatten()
     }
 
@@ -111,10 +122,29 @@ impl<'s> CallTexts<'s> {
 /// Most bytes of a text that are shown. The recorder keeps more.
 const SHOWN: usize = 200;
 
-fn terminated(machine: &dyn Machine, at: u64) -> Option<String> {
-    let text = text_at(machine, at, 1, SHOWN).ok()?;
+/// How much of the memory at an address is text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// What is before a NUL.
+    Terminated,
+    /// As many bytes.
+    Bytes(u64),
+    /// What is before a NUL, and at most as many bytes.
+    AtMost(u64),
+}
+
+fn terminated(machine: &dyn Machine, at: u64, most: u64) -> Option<String> {
+    let shown = usize::try_from(most).unwrap_or(SHOWN).min(SHOWN);
+    if shown == 0 {
+        return Some("\"\"".to_owned());
+    }
+    let text = text_at(machine, at, 1, shown).ok()?;
     let quoted = quoted(&text.bytes, '"');
-    let dots = if text.more { "..." } else { "" };
+    let dots = if text.more && (shown as u64) < most {
+        "..."
+    } else {
+        ""
+    };
     (text.certainty == Certainty::Known).then(|| format!("{quoted}{dots}"))
 }
 

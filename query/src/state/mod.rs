@@ -21,7 +21,7 @@ use debuginfo::Diagnostic;
 use replay::Timeline;
 use store::Reader;
 
-pub use call_text::CallTexts;
+pub use call_text::{CallTexts, Extent};
 pub(crate) use moment::innermost_value;
 
 /// A recording whose timeline is made on first use.

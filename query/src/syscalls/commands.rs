@@ -90,6 +90,11 @@ pub fn commands(word: &str) -> Option<&'static [Command]> {
     }
 }
 
+/// Returns the name of a command of prctl, fcntl or ioctl.
+pub fn command_name(call: &str, number: u64) -> Option<&'static str> {
+    Some(command(commands(call)?, number)?.0)
+}
+
 /// Returns a command by its number.
 pub fn command(of: &[Command], number: u64) -> Option<&Command> {
     let number = number & 0xffff_ffff;

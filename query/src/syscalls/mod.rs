@@ -12,6 +12,7 @@ mod sockets;
 pub mod structures;
 pub mod values;
 
+pub use commands::command_name;
 pub use debuginfo::syscalls::name;
 pub use errors::error_name;
-pub use show::{Call, arguments};
+pub use show::{Argument, Call, arguments, each_argument, has_signature};

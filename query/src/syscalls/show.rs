@@ -1,5 +1,6 @@
 //! Writes the arguments of a system call as text, in strace's form. Memory that was not captured is shown by its address.
 
+use debuginfo::prototypes::Ellipsis;
 use store::wire::{Section, sections};
 
 use super::flags::{
@@ -18,8 +19,6 @@ const ARGUMENTS: usize = 6 * 8;
 /// The most bytes of a text that a record has.
 const TEXT_MAX: usize = 4096;
 const MREMAP_FIXED: u64 = 2;
-const O_CREAT: u64 = 0x40;
-const O_TMPFILE: u64 = 0x41_0000;
 const AT_FDCWD: i32 = -100;
 
 /// The recorded data of a system call.
@@ -81,27 +80,54 @@ fn at<'a>(sections: impl Iterator<Item = Section<'a>>, addr: u64) -> Option<&'a 
     Some(found.max_by_key(|section| section.bytes.len())?.bytes)
 }
 
+/// An argument of a call.
+pub struct Argument {
+    /// Which one it is.
+    pub index: usize,
+    /// The word for its kind.
+    pub kind: &'static str,
+    /// Its text.
+    pub text: String,
+}
+
+/// Returns whether the arguments of a call are known.
+pub fn has_signature(number: u64) -> bool {
+    name(number).and_then(signature).is_some()
+}
+
 /// Returns the arguments of a call, with commas between them.
 pub fn arguments(call: &Call<'_>) -> String {
-    let mut text = String::new();
+    let texts: Vec<String> = each_argument(call)
+        .into_iter()
+        .map(|one| one.text)
+        .collect();
+    texts.join(", ")
+}
+
+/// Returns the arguments of a call; those that it does not use are left out.
+pub fn each_argument(call: &Call<'_>) -> Vec<Argument> {
+    let mut all = Vec::new();
     let known = name(call.number).and_then(signature);
     let words = known.unwrap_or("hex hex hex hex hex hex");
     for (index, word) in kinds(call, words).into_iter().enumerate() {
         if word == "-" {
             continue;
         }
-        if word == "create" && !makes_file(call.argument(index - 1)) {
+        if word == "create" && !Ellipsis::makes_file(call.argument(index - 1)) {
             break;
         }
         if word == "remapped" && call.argument(index - 1) & MREMAP_FIXED == 0 {
             break;
         }
-        if index != 0 {
-            text.push_str(", ");
-        }
+        let mut text = String::new();
         argument(&mut text, call, index, word);
+        all.push(Argument {
+            index,
+            kind: word,
+            text,
+        });
     }
-    text
+    all
 }
 
 /// Returns the kinds of the arguments: what a command has follows it.
@@ -145,10 +171,6 @@ fn futex_words(operation: u64) -> &'static [&'static str] {
         FUTEX_WAIT_REQUEUE_PI => &["uint", "time", "ptr"],
         _ => &["hex", "hex", "hex", "hex"],
     }
-}
-
-fn makes_file(flags: u64) -> bool {
-    flags & O_CREAT != 0 || flags & O_TMPFILE == O_TMPFILE
 }
 
 /// Appends argument `index`, whose kind is `word`.

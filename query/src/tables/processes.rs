@@ -59,8 +59,12 @@ pub const DOC: TableDoc = TableDoc {
             "event of the wait that told, or of the program's own end; null when no recorded thread waited for it",
         ),
         ("ended_ts_ns", "when, ns since the recording began"),
+        ("reason", "why program is null"),
     ],
 };
+
+/// Why nothing is known of what a process does.
+const NOT_RECORDED: &str = "the recording has no events of this process, not even what it executes: record --children records them";
 
 /// The kinds of events about processes.
 const KINDS: [&str; 7] = [
@@ -115,7 +119,7 @@ fn own(manifest: &Manifest) -> Own {
 fn schema() -> SchemaRef {
     let fields = DOC.columns.iter().map(|(name, _)| {
         let kind = match *name {
-            "program" | "arguments" | "made_by" | "exit_signal" => DataType::Utf8View,
+            "program" | "arguments" | "made_by" | "exit_signal" | "reason" => DataType::Utf8View,
             "tid" => DataType::Int32,
             _ => DataType::Int64,
         };
@@ -247,6 +251,7 @@ fn fold(
         text(|row| row.exit_signal.as_deref()),
         number(|row| Some(row.ended? as i64)),
         number(|row| row.ended_ts_ns),
+        text(|row| row.program.is_none().then_some(NOT_RECORDED)),
     ];
     Ok(RecordBatch::try_new(SchemaRef::clone(schema), columns)?)
 }

@@ -131,7 +131,7 @@ impl Sources {
 fn needed_of(definitions: &Definitions, calls: &[OpenedPart]) -> Needed {
     let all = definitions.functions();
     let needed = all.fold(Needed::default(), |needed, function| {
-        needed.or(Needed::of(Some(function)))
+        needed.or(Needed::of_defined(definitions, function))
     });
     let is_defined = |id: i32| definitions.function(id as usize).is_some();
     let groups = || calls.iter().flat_map(|part| part.footer.row_groups());

@@ -13,6 +13,15 @@ use crate::{Error, Result};
 enum Pattern {
     /// Matches the demangled name or the linkage name.
     Name(Glob),
+    /// `MODULE:NAME` matches the names of functions in ELF files of that name. A name may have a colon itself.
+    NameIn {
+        /// The ELF file's path, or its last component.
+        module: Glob,
+        /// The function.
+        name: Glob,
+        /// All of the text, as a name.
+        whole: Glob,
+    },
     /// `file:` matches the path of the source file, or its last component.
     File(Glob),
     /// `module:` matches the path of the ELF file, or its last component.
@@ -34,6 +43,14 @@ pub struct Subject<'a> {
     pub module: &'a Path,
 }
 
+impl Subject<'_> {
+    fn is_called(&self, glob: &Glob) -> bool {
+        glob.matches_function(self.name)
+            || glob.matches(self.linkage)
+            || self.aliases.iter().any(|alias| glob.matches(alias))
+    }
+}
+
 /// Selects the functions that match any include pattern (or all, if there are none) and no exclude pattern.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
@@ -51,7 +68,7 @@ struct Included {
     has_matched: Arc<AtomicBool>,
 }
 
-/// Files of the C library, whose functions are selected by their names alone.
+/// Files of the C library, whose functions are selected by patterns of their names.
 const C_LIBRARY: [&str; 6] = [
     "libc.so.",
     "libm.so.",
@@ -65,7 +82,7 @@ const C_LIBRARY: [&str; 6] = [
 const MIN_LITERAL: usize = 3;
 
 impl Filter {
-    /// Parses patterns: `GLOB`, `file:GLOB` or `module:GLOB`. In a glob `*` matches anything, including `/` and `::`.
+    /// Parses patterns: `GLOB`, `MODULE:GLOB`, `file:GLOB` or `module:GLOB`. In a glob `*` matches anything, including `/` and `::`.
     ///
     /// # Errors
     /// [`Error::Pattern`] if a pattern is empty.
@@ -101,10 +118,10 @@ impl Filter {
         self.selects(subject, self.include.is_empty(), |_| true)
     }
 
-    /// As [`Self::wants`], for a function of a system library that no `module:` pattern names: its exported name selects
-    /// it.
+    /// As [`Self::wants`], for a function of a system library that no `module:` pattern names: its name selects it.
     pub fn wants_by_name(&self, subject: Subject<'_>) -> bool {
-        self.selects(subject, false, Included::reaches_libraries)
+        let is_c_library = is_c_library(subject.module);
+        self.selects(subject, false, |one| one.reaches_library(is_c_library))
     }
 
     /// `all`: the function is wanted although nothing names it.
@@ -121,10 +138,17 @@ impl Filter {
     }
 
     /// Returns whether the functions of a module are candidates. Those of the program always are; those of a system
-    /// library only if a `module:` pattern names it, or if it is the C library and a pattern may name a function of it.
-    pub fn considers(&self, module: &Path, is_system: bool) -> bool {
+    /// library only if a pattern names the library, or a function that it `exports`, or if it is the C library and a pattern
+    /// may name a function of it.
+    pub fn considers(
+        &self,
+        module: &Path,
+        is_system: bool,
+        exports: impl Fn(&str) -> bool,
+    ) -> bool {
         let is_excluded = self.exclude.iter().any(|pattern| pattern.is_module(module));
-        !is_excluded && (!is_system || self.names(module) || self.reaches(module))
+        let is_reached = || self.names(module) || self.reaches(module, exports);
+        !is_excluded && (!is_system || is_reached())
     }
 
     /// Returns whether a `module:` pattern names the module.
@@ -132,12 +156,16 @@ impl Filter {
         self.include.iter().any(|one| one.pattern.is_module(module))
     }
 
-    fn reaches(&self, module: &Path) -> bool {
+    fn reaches(&self, module: &Path, exports: impl Fn(&str) -> bool) -> bool {
         let name = module.file_name().unwrap_or_default().to_string_lossy();
-        let is_reached =
-            !self.also.is_empty() || self.include.iter().any(Included::reaches_libraries);
-        let is_c_library = C_LIBRARY.iter().any(|start| name.starts_with(start));
-        is_c_library && is_reached || self.also.is_in(&name)
+        let is_c_library = is_c_library(module);
+        let has_function = |one: &Included| match &one.pattern {
+            Pattern::NameIn { module: of, .. } => of.matches_path(module),
+            _ => one.reaches_library(is_c_library) && (is_c_library || exports(&one.text)),
+        };
+        is_c_library && !self.also.is_empty()
+            || self.also.is_in(&name)
+            || self.include.iter().any(has_function)
     }
 
     /// Returns the include patterns that have matched no function so far.
@@ -149,10 +177,30 @@ impl Filter {
 }
 
 impl Included {
-    fn reaches_libraries(&self) -> bool {
-        let literal = self.text.find(['*', '?', '[']).unwrap_or(usize::MAX);
-        matches!(self.pattern, Pattern::Name(_)) && literal >= MIN_LITERAL
+    /// Returns whether the pattern may name functions of a system library: a whole name does, and in the C library so does
+    /// a pattern that says enough.
+    fn reaches_library(&self, is_c_library: bool) -> bool {
+        match (&self.pattern, self.text.find(['*', '?', '['])) {
+            (Pattern::NameIn { .. }, _) | (Pattern::Name(_), None) => true,
+            (Pattern::Name(_), Some(literal)) => is_c_library && literal >= MIN_LITERAL,
+            (Pattern::File(_) | Pattern::Module(_), _) => false,
+        }
     }
+}
+
+fn is_c_library(module: &Path) -> bool {
+    let name = module.file_name().unwrap_or_default().to_string_lossy();
+    C_LIBRARY.iter().any(|start| name.starts_with(start))
+}
+
+/// Splits `MODULE:NAME` at the only colons that are not those of `::`.
+fn module_and_name(text: &str) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let is_single = |at: &usize| {
+        bytes[*at] == b':' && bytes.get(at + 1) != Some(&b':') && bytes[at - 1] != b':'
+    };
+    let at = (1..bytes.len().saturating_sub(1)).find(is_single)?;
+    Some((&text[..at], &text[at + 1..]))
 }
 
 impl Pattern {
@@ -160,7 +208,7 @@ impl Pattern {
         let (make, glob): (fn(Glob) -> Self, &str) = match text.split_once(':') {
             Some(("file", glob)) => (Self::File, glob),
             Some(("module", glob)) => (Self::Module, glob),
-            _ => (Self::Name, text),
+            _ => (Self::name, text),
         };
         if glob.is_empty() {
             let reason =
@@ -173,16 +221,32 @@ impl Pattern {
         Ok(make(Glob::new(glob)))
     }
 
+    /// A name alone, or in a module.
+    fn name(whole: Glob) -> Self {
+        match module_and_name(whole.text()) {
+            None => Self::Name(whole),
+            Some((module, name)) => Self::NameIn {
+                module: Glob::new(module),
+                name: Glob::new(name),
+                whole,
+            },
+        }
+    }
+
     fn is_module(&self, module: &Path) -> bool {
         matches!(self, Self::Module(glob) if glob.matches_path(module))
     }
 
     fn matches(&self, subject: Subject<'_>) -> bool {
         match self {
-            Self::Name(glob) => {
-                glob.matches_function(subject.name)
-                    || glob.matches(subject.linkage)
-                    || subject.aliases.iter().any(|alias| glob.matches(alias))
+            Self::Name(glob) => subject.is_called(glob),
+            Self::NameIn {
+                module,
+                name,
+                whole,
+            } => {
+                subject.is_called(whole)
+                    || module.matches_path(subject.module) && subject.is_called(name)
             }
             Self::File(glob) => subject
                 .file
@@ -249,6 +313,21 @@ mod tests {
     }
 
     #[test]
+    fn a_name_may_be_in_a_module() {
+        assert!(wants(&["app:parse*"], &[], "parse_order"));
+        assert!(wants(&["/opt/*:a::b"], &[], "a::b"));
+        assert!(!wants(&["app:parse"], &[], "x") && !wants(&["other:x"], &[], "x"));
+        assert!(!wants(&["x"], &["app:x"], "x"));
+        // Names of Go.
+        assert!(wants(&["type:.eq.*"], &[], "type:.eq.main.T"));
+        for text in ["a::b", "::b", ":b", "b:", "", ":"] {
+            assert_eq!(module_and_name(text), None, "{text}");
+        }
+        assert_eq!(module_and_name("l.so:a::b"), Some(("l.so", "a::b")));
+        assert_eq!(module_and_name("a::b:c"), Some(("a::b", "c")));
+    }
+
+    #[test]
     fn an_empty_pattern_is_refused() {
         for pattern in ["", "file:", "module:"] {
             assert!(
@@ -265,9 +344,9 @@ mod tests {
     fn system_libraries_are_reached_only_by_module_patterns() {
         let filter = |pattern: &str| Filter::new(&[pattern.to_owned()], &[]).unwrap();
         let libz = Path::new("/usr/lib/libz.so.1");
-        assert!(!filter("*").considers(libz, true));
-        assert!(filter("module:libz*").considers(libz, true));
-        assert!(filter("*").considers(libz, false));
+        assert!(!filter("*").considers(libz, true, |_| false));
+        assert!(filter("module:libz*").considers(libz, true, |_| false));
+        assert!(filter("*").considers(libz, false, |_| false));
     }
 
     #[test]
@@ -285,9 +364,9 @@ mod tests {
             module: libc,
         };
         let everything = Filter::new(&[], &[]).unwrap().and_also(also.clone());
-        assert!(everything.considers(libc, true));
-        assert!(!everything.considers(Path::new("/usr/lib/libz.so.1"), true));
-        assert!(everything.considers(Path::new("/usr/lib/libstdc++.so.6"), true));
+        assert!(everything.considers(libc, true, |_| false));
+        assert!(!everything.considers(Path::new("/usr/lib/libz.so.1"), true, |_| false));
+        assert!(everything.considers(Path::new("/usr/lib/libstdc++.so.6"), true, |_| false));
         assert!(everything.wants_by_name(of("malloc")));
         assert!(!everything.wants_by_name(of("printf")));
         let one = Filter::new(&["parse".to_owned()], &[]).unwrap();
@@ -299,14 +378,55 @@ mod tests {
     }
 
     #[test]
+    fn other_libraries_are_reached_by_whole_names() {
+        let filter = |pattern: &str| Filter::new(&[pattern.to_owned()], &[]).unwrap();
+        let libz = Path::new("/usr/lib/libz.so.1");
+        let considers = |pattern: &str| {
+            filter(pattern).considers(libz, true, |name| matches!(name, "inflate" | "*flate"))
+        };
+        for pattern in ["inflate", "libz*:*flate"] {
+            assert!(considers(pattern), "{pattern}");
+        }
+        for pattern in [
+            "deflate",
+            "infl*",
+            "*flate",
+            "libc*:inflate",
+            "file:inflate",
+        ] {
+            assert!(!considers(pattern), "{pattern}");
+        }
+        let subject = Subject {
+            name: "inflate",
+            linkage: "inflate",
+            aliases: &[],
+            file: None,
+            module: libz,
+        };
+        for pattern in ["inflate", "libz.so.1:in*"] {
+            assert!(filter(pattern).wants_by_name(subject), "{pattern}");
+        }
+        // What such a pattern names does not make others reach the library.
+        let owned = ["libz.so.1:deflate", "*", "infl*"].map(str::to_owned);
+        let several = Filter::new(&owned, &[]).unwrap();
+        assert!(several.considers(libz, true, |_| false) && !several.wants_by_name(subject));
+    }
+
+    #[test]
     fn the_c_library_is_reached_by_names() {
         let filter = |pattern: &str| Filter::new(&[pattern.to_owned()], &[]).unwrap();
         let libc = Path::new("/usr/lib/x86_64-linux-gnu/libc.so.6");
         for pattern in ["malloc", "pthread_*", "io"] {
-            assert!(filter(pattern).considers(libc, true), "{pattern}");
+            assert!(
+                filter(pattern).considers(libc, true, |_| false),
+                "{pattern}"
+            );
         }
         for pattern in ["*", "ma*", "file:malloc.c", "module:app"] {
-            assert!(!filter(pattern).considers(libc, true), "{pattern}");
+            assert!(
+                !filter(pattern).considers(libc, true, |_| false),
+                "{pattern}"
+            );
         }
         let open = filter("open");
         let subject = Subject {

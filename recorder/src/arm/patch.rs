@@ -200,7 +200,9 @@ impl Armer {
         let Some(elf) = &module.elf else {
             return (prepared, already);
         };
-        if filter.considers(&module.file.path, module.is_system) {
+        if filter.considers(&module.file.path, module.is_system, |name| {
+            elf.exports(name)
+        }) {
             let mut wanted = candidates(elf, filter, module.is_system);
             let start = |wanted: &Candidate| match self.way {
                 Way::LoaderForGo => golang::patched_at(elf, &wanted.def),

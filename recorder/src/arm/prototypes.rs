@@ -1,7 +1,7 @@
 //! Gives functions of the C library their prototypes from its headers.
 
 use agent::shared::Text;
-use debuginfo::prototypes::{PointedText, Prototype};
+use debuginfo::prototypes::{Ellipsis, PointedText, Prototype};
 use debuginfo::{ParameterPlace, ValueKind};
 use store::control::{Param, RetPlace};
 
@@ -24,7 +24,12 @@ pub fn apply(candidate: &mut Candidate, prototype: Prototype) {
     let is_vector = |param: &&debuginfo::prototypes::PrototypeParam| {
         matches!(param.place, ParameterPlace::Sse(_))
     };
-    candidate.xmm_args = match prototype.params.iter().filter(is_vector).count() {
+    let vectors = match prototype.ellipsis {
+        // A format may ask for numbers with a point.
+        Some(Ellipsis::Format) => 4,
+        _ => prototype.params.iter().filter(is_vector).count(),
+    };
+    candidate.xmm_args = match vectors {
         0 => 0,
         1..=2 => 2,
         3..=4 => 4,
@@ -49,6 +54,13 @@ pub fn texts(prototype: &Prototype, often: bool) -> [u8; 6] {
             _ => 0,
         };
     }
+    let named = prototype.params.len().min(texts.len());
+    match prototype.ellipsis {
+        Some(Ellipsis::Format) if often => texts[named..].fill(Text::Terminated.code()),
+        // The name of a thread.
+        Some(Ellipsis::Command("prctl")) => texts[1] = Text::Terminated.code(),
+        _ => {}
+    }
     texts
 }
 
@@ -66,5 +78,8 @@ mod tests {
         assert_eq!(texts_of("write", false), [0, slice, 0, 0, 0, 0]);
         assert_eq!(texts_of("strcmp", false), [0; 6]);
         assert_eq!(texts_of("strcmp", true)[..2], [terminated; 2]);
+        assert_eq!(texts_of("printf", false), [0; 6]);
+        assert_eq!(texts_of("printf", true), [terminated; 6]);
+        assert_eq!(texts_of("prctl", false), [0, terminated, 0, 0, 0, 0]);
     }
 }

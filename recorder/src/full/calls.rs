@@ -76,7 +76,7 @@ impl Functions {
                     words,
                 })
             }));
-            if !filter.considers(&module.path, module.is_system) {
+            if !filter.considers(&module.path, module.is_system, |name| file.exports(name)) {
                 continue;
             }
             let found = candidates(file, filter, module.is_system);

@@ -1,6 +1,6 @@
 //! The patterns of `-f` that have matched no function, each with suggestions.
 
-use debuginfo::SymbolKind;
+use debuginfo::{Binding, Glob, Symbol, SymbolKind};
 
 use crate::arm::{Filter, LoadedModule};
 
@@ -23,6 +23,8 @@ struct Names {
     functions: Vec<String>,
     chosen_at_run_time: Vec<String>,
     modules: Vec<String>,
+    /// Functions of system libraries, each with the library.
+    in_libraries: Vec<(usize, String)>,
 }
 
 impl Names {
@@ -31,6 +33,7 @@ impl Names {
             functions: Vec::new(),
             chosen_at_run_time: Vec::new(),
             modules: Vec::new(),
+            in_libraries: Vec::new(),
         };
         for module in modules {
             let file = module.file.path.file_name().unwrap_or_default();
@@ -43,14 +46,26 @@ impl Names {
                     .extend(functions.map(|function| function.name.clone()));
             }
             for symbol in elf.symbols() {
-                match symbol.kind {
-                    SymbolKind::Ifunc => names.chosen_at_run_time.push(symbol.name),
-                    SymbolKind::Function => names.functions.push(symbol.name),
-                    SymbolKind::Cold => {}
-                }
+                names.add(symbol, module.is_system);
             }
         }
         names
+    }
+
+    /// Adds a symbol of the last module.
+    fn add(&mut self, symbol: Symbol, is_system: bool) {
+        let is_private = is_system && symbol.binding == Binding::Local;
+        match symbol.kind {
+            SymbolKind::Ifunc => self.chosen_at_run_time.push(symbol.name),
+            SymbolKind::Function if !is_private => {
+                if is_system {
+                    let library = self.modules.len() - 1;
+                    self.in_libraries.push((library, symbol.name.clone()));
+                }
+                self.functions.push(symbol.name);
+            }
+            SymbolKind::Function | SymbolKind::Cold => {}
+        }
     }
 
     /// Returns the end of the sentence about `pattern`.
@@ -65,7 +80,19 @@ impl Names {
             return ": the C library chooses among several, without names, when the program starts"
                 .to_owned();
         }
-        suggested(pattern, self.functions.iter().map(String::as_str), "")
+        if let Some(library) = self.library_with(pattern) {
+            return format!(" of the program; those of a library: '{library}:{pattern}'");
+        }
+        let others = self.functions.iter().map(String::as_str);
+        suggested(pattern, others.filter(|name| *name != pattern), "")
+    }
+
+    /// Returns the first library with functions that a pattern matches.
+    fn library_with(&self, pattern: &str) -> Option<&str> {
+        let glob = Glob::new(pattern);
+        let is_meant = |(_, name): &&(usize, String)| glob.matches_function(name);
+        let (library, _) = self.in_libraries.iter().find(is_meant)?;
+        Some(&self.modules[*library])
     }
 }
 
@@ -91,6 +118,7 @@ mod tests {
             functions: vec!["parse_order".to_owned(), "malloc".to_owned()],
             chosen_at_run_time: vec!["strlen".to_owned()],
             modules: vec!["libc.so.6".to_owned()],
+            in_libraries: vec![(0, "malloc".to_owned())],
         };
         assert_eq!(names.near("parse_oder"), "; did you mean 'parse_order'?");
         assert_eq!(
@@ -98,6 +126,11 @@ mod tests {
             "; did you mean 'module:libc.so.6'?"
         );
         assert!(names.near("strlen").contains("chooses among several"));
+        assert_eq!(
+            names.near("*alloc"),
+            " of the program; those of a library: 'libc.so.6:*alloc'"
+        );
+        assert!(!names.near("parse_order").contains("did you mean"));
         assert!(names.near("xyzzy").contains("lists names"));
     }
 }

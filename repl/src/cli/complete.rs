@@ -12,10 +12,10 @@ use clap_complete::engine::{
 };
 use clap_complete::env::{CompleteEnv, Shells};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use server::client::{Client, Wait};
 use server::paths::Paths;
-use server::verbs::{NameKind, Names, NamesArgs, NamesReply, ProbesReply, Verb};
+use server::verbs::{NameKind, Names, NamesArgs, NamesReply, Verb};
 use store::format::RECORDING_SUFFIX;
 
 use super::Cli;
@@ -49,7 +49,11 @@ pub fn script(shell: &str) -> Option<Vec<u8>> {
 }
 
 fn with_completers(mut command: Command) -> Command {
-    command = command.mut_args(with_completer);
+    let is_of_functions = matches!(command.get_name(), "rbreak" | "info-functions");
+    command = command.mut_args(|arg| match is_of_functions && arg.get_id() == "pattern" {
+        true => arg.add(ArgValueCompleter::new(functions)),
+        false => with_completer(arg),
+    });
     let names = command
         .get_subcommands()
         .map(|sub| sub.get_name().to_owned());
@@ -63,6 +67,7 @@ fn with_completers(mut command: Command) -> Command {
 fn with_completer(arg: Arg) -> Arg {
     let value = arg.get_value_names().and_then(|names| names.first());
     let value = value.map(|name| name.to_string()).unwrap_or_default();
+    let is_of_thread = arg.get_id() == "thread";
     match value.as_str() {
         "RECORDING" | "A" | "B" | "SET" | "RUN" => arg.add(ArgValueCompleter::new(recordings)),
         "RECORDING|PROGRAM" => arg.add(ArgValueCompleter::new(recordings_and_programs)),
@@ -74,7 +79,11 @@ fn with_completer(arg: Arg) -> Arg {
         }
         _ if value.contains("LOCATION") => arg.add(ArgValueCompleter::new(locations)),
         "FUNCTION" => arg.add(ArgValueCompleter::new(recorded_functions)),
-        "EXPRESSION" | "TARGET" => arg.add(ArgValueCompleter::new(variables)),
+        "EXPRESSION" | "TARGET" | "EXPRESSION|TYPE" => arg.add(ArgValueCompleter::new(variables)),
+        // Of a breakpoint, or of a thread.
+        "ID" if is_of_thread => arg.add(ArgValueCompleter::new(threads)),
+        "ID" => arg.add(ArgValueCompleter::new(probes)),
+        "PATTERN" => arg.add(ArgValueCompleter::new(functions)),
         _ => arg,
     }
 }
@@ -121,10 +130,21 @@ fn recorded_functions(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning_with(current, names.unwrap_or_default())
 }
 
+/// Returns the functions of the recording that the line names before, or of the current session.
+fn functions(current: &OsStr) -> Vec<CompletionCandidate> {
+    let words: Vec<String> = std::env::args().collect();
+    let of_recording = recording_of(&words).and_then(|name| functions_of(Path::new(name)));
+    beginning_with(
+        current,
+        of_recording.unwrap_or_else(|| names(NameKind::Functions)),
+    )
+}
+
 /// Finds the recording in the line that the shell completes: it is after `--`.
 fn recording_of(words: &[String]) -> Option<&String> {
     let line = words.iter().skip_while(|word| *word != "--").skip(1);
-    let mut behind = line.skip_while(|word| *word != "report").skip(1);
+    let is_verb = |word: &&String| matches!(word.as_str(), "report" | "rerun");
+    let mut behind = line.skip_while(|word| !is_verb(word)).skip(1);
     behind.find(|word| !word.starts_with('-'))
 }
 
@@ -164,19 +184,13 @@ fn variables(current: &OsStr) -> Vec<CompletionCandidate> {
     beginning_with(current, names)
 }
 
-/// Returns the numbers of breakpoints and logpoints, each with its location.
+/// Returns the numbers of what stops or logs.
 fn probes(current: &OsStr) -> Vec<CompletionCandidate> {
-    let start = current.to_string_lossy();
-    let verbs = ["break", "logpoint"];
-    let replies = verbs
-        .iter()
-        .filter_map(|verb| ask::<ProbesReply>(verb, json!({"action": "list"})));
-    let probes = replies.flat_map(|reply| reply.probes);
-    let probes = probes.filter(|probe| probe.id.to_string().starts_with(&*start));
-    let candidate = |probe: server::verbs::ProbeReport| {
-        CompletionCandidate::new(probe.id.to_string()).help(Some(probe.location.into()))
-    };
-    probes.map(candidate).collect()
+    beginning_with(current, names(NameKind::Breakpoints))
+}
+
+fn threads(current: &OsStr) -> Vec<CompletionCandidate> {
+    beginning_with(current, names(NameKind::Threads))
 }
 
 fn names(of: NameKind) -> Vec<String> {
@@ -255,6 +269,10 @@ mod tests {
         );
         assert_eq!(
             of("hindsight -- hindsight report --raw app").as_deref(),
+            Some("app")
+        );
+        assert_eq!(
+            of("hindsight -- hindsight rerun app -f ma").as_deref(),
             Some("app")
         );
         assert_eq!(of("hindsight -- hindsight report"), None);

@@ -7,8 +7,8 @@ use crate::duration::parse as parse_duration;
 /// Which functions are recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Functions {
-    /// Record only functions that match: a name (* and ?), of the program or the C library, file:GLOB or module:GLOB; may
-    /// be repeated
+    /// Record only functions that match: a name (* and ?) of the program, a whole name of any library, LIBRARY:NAME
+    /// (libc.so.6:*printf), file:GLOB or module:GLOB; may be repeated
     #[arg(short = 'f', long = "function", value_name = "PATTERN")]
     pub include: Vec<String>,
     /// Do not record functions that match; may be repeated, wins over --function

@@ -44,7 +44,8 @@ pub struct Args {
     /// Which recordings stay: those of processes that failed, or did not end; all; or none
     #[arg(long, value_name = "WHICH", default_value = "failed")]
     keep: Keep,
-    /// Record only functions that match: a name (* and ?), file:GLOB or module:GLOB; may be repeated
+    /// Record only functions that match: a name (* and ?) of the program, a whole name of any library, LIBRARY:NAME
+    /// (libc.so.6:*printf), file:GLOB or module:GLOB; may be repeated
     #[arg(short = 'f', long = "function", value_name = "PATTERN")]
     include: Vec<String>,
     /// Do not record functions that match; may be repeated, wins over --function

@@ -413,6 +413,8 @@ impl Session {
                 Box::new(ask(NameKind::Locals)),
                 Box::new(globals),
                 Box::new(ask(NameKind::Notes)),
+                Box::new(ask(NameKind::Breakpoints)),
+                Box::new(ask(NameKind::Threads)),
             ],
             Box::new(move |of| named(&members, NameKind::Members, Some(of))),
         )

@@ -34,8 +34,62 @@ pub struct Words {
     globals: Variables,
     /// Texts of notes.
     notes: Variables,
+    /// Numbers of breakpoints and of what else stops.
+    breakpoints: Variables,
+    /// Numbers of threads.
+    threads: Variables,
     /// Members of what an expression stands for.
     members: Members,
+}
+
+/// What `catch` takes.
+const CAUGHT: [&str; 14] = [
+    "catch", "exec", "fork", "list", "load", "panic", "remove", "rethrow", "signal", "syscall",
+    "throw", "vfork", "disable", "enable",
+];
+/// What `handle` takes after a signal.
+const HANDLED: [&str; 5] = ["noprint", "nostop", "pass", "print", "stop"];
+/// The signals that programs use.
+const SIGNALS: [&str; 20] = [
+    "SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT",
+    "SIGIO", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGSEGV", "SIGSYS", "SIGTERM", "SIGUSR1", "SIGUSR2",
+    "SIGWINCH", "SIGXCPU",
+];
+
+/// What may stand at a place of a line.
+enum Place {
+    Words(&'static [&'static str]),
+    Subjects,
+    Breakpoint,
+    Thread,
+    Other(Takes),
+}
+
+/// Returns what may stand after these words of a line.
+fn place(words: &[&str]) -> Place {
+    let takes = |verb: &str| find(verb).map_or(Takes::Others, |verb| verb.takes);
+    match words {
+        ["info" | "inf" | "i"] => Place::Subjects,
+        ["catch" | "tcatch"] => Place::Words(&CAUGHT),
+        ["catch" | "tcatch", "signal"] | ["handle"] => Place::Words(&SIGNALS),
+        ["handle", ..] => Place::Words(&HANDLED),
+        ["condition" | "ignore" | "commands"] => Place::Breakpoint,
+        ["delete" | "del" | "d" | "enable" | "disable", ..] => Place::Breakpoint,
+        ["break" | "b" | "catch", "remove" | "enable" | "disable", ..] => Place::Breakpoint,
+        ["thread" | "t"] => Place::Thread,
+        [
+            "tbreak" | "tb" | "hbreak" | "hb" | "thbreak" | "br" | "rbreak" | "trace" | "list"
+            | "l",
+            ..,
+        ] => Place::Other(Takes::Location),
+        ["inspect", ..] => Place::Other(Takes::Expression),
+        [verb, ..] => Place::Other(takes(verb)),
+        [] => Place::Other(Takes::Others),
+    }
+}
+
+fn all_of(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 /// Arguments of `goto` other than numbers.
@@ -74,7 +128,7 @@ impl Words {
         mut verbs: Vec<String>,
         mut functions: Vec<String>,
         files: Vec<String>,
-        [locals, globals, notes]: [Variables; 3],
+        [locals, globals, notes, breakpoints, threads]: [Variables; 5],
         members: Members,
     ) -> Words {
         let mut files: Vec<String> = files.iter().map(|name| format!("{name}:")).collect();
@@ -90,6 +144,8 @@ impl Words {
             locals,
             globals,
             notes,
+            breakpoints,
+            threads,
             members,
         }
     }
@@ -101,7 +157,13 @@ impl Words {
             return (offer.start, offer.words);
         }
         let first = before.split_whitespace().next().unwrap_or_default();
-        let takes = find(first).map_or(Takes::Others, |verb| verb.takes);
+        let whole = before.rfind(char::is_whitespace).unwrap_or(0);
+        let words: Vec<&str> = before[..whole].split_whitespace().collect();
+        let place = place(&words);
+        let takes = match place {
+            Place::Other(takes) => takes,
+            _ => Takes::Others,
+        };
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let behind = |at: usize| at + before[at..].chars().next().map_or(0, char::len_utf8);
         let start = match before.len() > first.len() {
@@ -115,6 +177,16 @@ impl Words {
         let typed = &before[start..];
         let candidates: Vec<String> = if start == 0 || first == "help" {
             self.verbs.clone()
+        } else if let Place::Words(words) = place {
+            all_of(words)
+        } else if let Place::Subjects = place {
+            crate::spelling::info_subjects()
+                .map(str::to_owned)
+                .collect()
+        } else if let Place::Breakpoint = place {
+            (self.breakpoints)()
+        } else if let Place::Thread = place {
+            (self.threads)()
         } else if takes == Takes::Location {
             [&self.functions[..], &self.files[..]].concat()
         } else if takes == Takes::Expression
@@ -192,6 +264,8 @@ mod tests {
             locals: Box::new(|| vec!["price".into(), "order".into()]),
             globals: Box::new(|| vec!["orders".into(), "price".into()]),
             notes: Box::new(|| vec!["before the crash".into(), "odd".into()]),
+            breakpoints: Box::new(|| vec!["1".into(), "12".into()]),
+            threads: Box::new(|| vec!["4711".into()]),
             members: Box::new(|of| match of {
                 "order" | "list[n + 1].next" => vec!["price".into(), "total".into()],
                 _ => Vec::new(),
@@ -220,5 +294,54 @@ mod tests {
         assert_eq!(offered("print 2*(o"), ["order", "orders"]);
         assert_eq!(offered("print 2×p"), ["price"]);
         assert!(offered("threads p").is_empty());
+    }
+
+    #[test]
+    fn tab_knows_what_other_words_take() {
+        let nothing = || -> Variables { Box::new(Vec::new) };
+        let words = Words::of(
+            vec!["info".into()],
+            vec!["parse".into()],
+            vec!["parse.c".into()],
+            [
+                Box::new(|| vec!["price".into()]),
+                nothing(),
+                nothing(),
+                Box::new(|| vec!["1".into(), "12".into()]),
+                Box::new(|| vec!["4711".into()]),
+            ],
+            Box::new(|_| Vec::new()),
+        );
+        let offered = |line: &str| words.complete(line, line.len()).1;
+        for verb in [
+            "tbreak", "rbreak", "trace", "list", "until", "advance", "tb",
+        ] {
+            assert_eq!(
+                offered(&format!("{verb} p")),
+                ["parse", "parse.c:"],
+                "{verb}"
+            );
+        }
+        for verb in ["ptype", "whatis"] {
+            assert_eq!(offered(&format!("{verb} p")), ["price"], "{verb}");
+        }
+        assert_eq!(offered("info f"), ["files", "frame", "functions"]);
+        assert_eq!(offered("handle SIGUSR1 no"), ["noprint", "nostop"]);
+        assert_eq!(offered("handle SIGU"), ["SIGUSR1", "SIGUSR2"]);
+        assert_eq!(offered("catch s"), ["signal", "syscall"]);
+        assert_eq!(offered("catch signal SIGF"), ["SIGFPE"]);
+        for line in [
+            "condition ",
+            "ignore ",
+            "delete ",
+            "delete 1 ",
+            "break remove ",
+            "catch remove ",
+        ] {
+            assert_eq!(offered(line), ["1", "12"], "{line}");
+        }
+        assert_eq!(offered("condition 1 p"), ["price"]);
+        assert_eq!(offered("thread "), ["4711"]);
+        assert_eq!(offered("in"), ["info "]);
     }
 }

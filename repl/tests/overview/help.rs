@@ -198,8 +198,8 @@ fn each_command_explains_itself() {
                       Where to write [default: the program's name with .hindsight, in this folder]
 
               -f, --function <PATTERN>
-                      Record only functions that match: a name (* and ?), of the program or the C library,
-                      file:GLOB or module:GLOB; may be repeated
+                      Record only functions that match: a name (* and ?) of the program, a whole name of any
+                      library, LIBRARY:NAME (libc.so.6:*printf), file:GLOB or module:GLOB; may be repeated
 
               -x, --exclude <PATTERN>
                       Do not record functions that match; may be repeated, wins over --function

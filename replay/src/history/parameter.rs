@@ -78,6 +78,15 @@ impl Parameter {
         })
     }
 
+    /// Returns the bits of its own size at the start of a call, if they were recorded.
+    fn bits(&self, call: &ReadCall) -> Option<u64> {
+        let bits = match self.column()? {
+            EntryColumn::General(at) => call.args.get(at).copied(),
+            EntryColumn::Vector(at) => call.xmm.get(at).copied().flatten(),
+        };
+        Some(bits? & self.mask)
+    }
+
     /// Writes the value that the register holds.
     pub fn text(&self, bits: u64) -> String {
         let machine = Held(self.register, bits);
@@ -145,12 +154,7 @@ impl Parameters {
         call: &CallHead,
         name: &str,
     ) -> Result<Option<Option<String>>> {
-        let of_function = self.known.entry(call.function).or_default();
-        if !of_function.contains_key(name) {
-            let found = parameter(timeline, call, name)?;
-            of_function.insert(name.to_owned(), found);
-        }
-        let Some(parameter) = &of_function[name] else {
+        let Some(parameter) = self.of_function(timeline, call, name)? else {
             return Ok(None);
         };
         let call = timeline.call(call)?;
@@ -161,6 +165,49 @@ impl Parameters {
             return Ok(Some(None));
         }
         Ok(Some(Some(text_of(&value, &machine))))
+    }
+
+    /// Returns the bits of the parameters `names` at the start of `call`, and zeros after them; `None` if not all of them
+    /// are numbers in registers, and known.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub(crate) fn numbers_at_entry<const MOST: usize>(
+        &mut self,
+        timeline: &Timeline,
+        call: &CallHead,
+        names: &[String],
+    ) -> Result<Option<[u64; MOST]>> {
+        let mut numbers = [0; MOST];
+        let mut read = None;
+        for (name, number) in names.iter().zip(&mut numbers) {
+            let Some(parameter) = self.of_function(timeline, call, name)? else {
+                return Ok(None);
+            };
+            let read = match &mut read {
+                Some(read) => read,
+                None => read.insert(timeline.call(call)?),
+            };
+            let Some(bits) = parameter.bits(read) else {
+                return Ok(None);
+            };
+            *number = bits;
+        }
+        Ok((names.len() <= MOST).then_some(numbers))
+    }
+
+    fn of_function(
+        &mut self,
+        timeline: &Timeline,
+        call: &CallHead,
+        name: &str,
+    ) -> Result<Option<&Parameter>> {
+        let of_function = self.known.entry(call.function).or_default();
+        if !of_function.contains_key(name) {
+            let found = parameter(timeline, call, name)?;
+            of_function.insert(name.to_owned(), found);
+        }
+        Ok(of_function[name].as_ref())
     }
 
     /// Returns the parameter of a function whose entry was examined, if it is a number in a register.

@@ -6,14 +6,19 @@
 mod code;
 mod conditions;
 mod declaration;
+mod declared;
+mod function_types;
 mod functions;
 mod memory;
+mod named_types;
 mod registers;
 mod returned;
 mod signals;
 mod source;
 mod stack;
 mod values;
+
+use std::sync::Arc;
 
 use debuginfo::{AddressSpace, Frame, FrameMachine, Machine};
 use expr::Kept;
@@ -22,8 +27,10 @@ pub use code::{CodeReport, InstructionReport, disassemble, disassemble_around};
 pub use conditions::{condition, displayable, message};
 pub use debuginfo::short_name;
 pub use declaration::declaration;
+pub(crate) use declared::type_of_kind;
 pub use functions::nearest_functions;
 pub use memory::{MemoryReport, hex_bytes, memory};
+pub use named_types::type_of;
 pub use registers::{RegisterValue, registers};
 pub use returned::ReturnedReport;
 pub use signals::{signal_by_name, signal_name};
@@ -34,7 +41,7 @@ pub use values::{
     Change, Extent, FrameVariables, Manner, MemoryPlace, Shown, ValueFormat, ValueReport,
     VariableReport, arguments, as_assignment, assign, bytes_text, evaluate, evaluate_address,
     evaluate_and_keep, evaluate_place, is_meaningless, keep, kept_name, own_variables,
-    parameter_at_entry, type_of, value_of, variables,
+    parameter_at_entry, value_of, variables,
 };
 
 use crate::protocol::{Code, Failure};
@@ -63,6 +70,9 @@ pub trait RecordedMoment {
 
     /// Says why the selected frame's module is not available, if it is not.
     fn absent_module(&self) -> Option<String>;
+
+    /// Returns the modules of the end of the recording.
+    fn later_space(&self) -> Arc<AddressSpace>;
 
     /// Runs `work` on the call that the thread has just left, if any.
     ///

@@ -1,5 +1,7 @@
 //! Frames, as they are on the wire.
 
+use std::ops::Range;
+
 use debuginfo::{AddressSpace, Backtrace, Frame, short_name_at};
 use serde::{Deserialize, Serialize};
 
@@ -67,16 +69,17 @@ pub struct StackReport {
     pub end: Option<String>,
 }
 
-/// Describes the first `limit` frames.
+/// Describes the frames that are `wanted`, by their indices.
 #[must_use]
 pub fn stack(
     space: &AddressSpace,
     backtrace: &Backtrace,
     selected: usize,
-    limit: usize,
+    wanted: Range<usize>,
 ) -> StackReport {
-    let more = backtrace.frames.len() > limit;
-    let shown = backtrace.frames.iter().take(limit).enumerate();
+    let more = backtrace.frames.len() > wanted.end;
+    let shown = backtrace.frames.iter().enumerate();
+    let shown = shown.take(wanted.end).skip(wanted.start);
     StackReport {
         frames: shown
             .map(|(index, frame)| FrameReport::of(space, frame, index, index == selected))

@@ -5,11 +5,12 @@ use debuginfo::scope::{Variable, variables_at};
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::{Look, Value, ValueError};
 use debuginfo::{AddressSpace, Certainty, Frame, Machine, at_frame};
-use expr::{Calls, Context, EvalError, Expr, Kept, ParseError};
+use expr::{Calls, Context, EvalError, Expr, Kept, Missing, ParseError};
 use serde::{Deserialize, Serialize};
 use values::{Format, RenderOptions, Write, render_shortened};
 
 use super::View;
+use super::declared;
 use crate::protocol::{Code, ExpressionFault, Failure};
 
 /// How to write values.
@@ -33,6 +34,8 @@ pub enum ValueFormat {
     Char,
     /// As an address with its symbol.
     Address,
+    /// Their bits read as floating-point numbers.
+    Float,
 }
 
 /// How much of a value is written.
@@ -320,7 +323,11 @@ fn chosen(
     let found = at_frame(view.space, view.machine, view.frames, view.frame, |site| {
         variables_in(site, manner, wanted)
     });
-    Ok(found.unwrap_or_default())
+    let found = found.unwrap_or_default();
+    Ok(match found.is_empty() {
+        true => declared::parameters(view, manner),
+        false => found,
+    })
 }
 
 /// Returns the variables of the first frame of the program's own code, if the innermost frame is selected and is one of
@@ -463,30 +470,6 @@ fn as_address(space: &AddressSpace, text: &str) -> String {
     format!("{address:#x}{symbol}{rest}")
 }
 
-/// Returns the type of an expression, or the type that the text names.
-///
-/// # Errors
-/// [`Code::EvalFailed`]: the text is neither.
-pub fn type_of(view: &View<'_>, text: &str) -> Result<Type, Failure> {
-    let named = || expr::find_type(text, &context(view, None));
-    let context = context(view, None);
-    let found = parsed(text, &context)
-        .and_then(|parsed| expr::type_of(&parsed, &context).map_err(|error| of_eval(text, &error)));
-    match found {
-        // In its methods, the name of a class is that of its constructors too.
-        Ok(ty) if is_function(&ty) => Ok(named().unwrap_or(ty)),
-        Ok(ty) => Ok(ty),
-        Err(failure) => named().ok_or(failure),
-    }
-}
-
-/// Returns whether a type is that of a function, or of a pointer to one.
-fn is_function(ty: &Type) -> bool {
-    let ty = ty.strip();
-    let target = ty.target().filter(|_| ty.kind() == TypeKind::Pointer);
-    target.map_or(ty, |target| target.strip()).kind() == TypeKind::Function
-}
-
 /// Returns the value of an expression itself, without calls of functions.
 ///
 /// # Errors
@@ -609,7 +592,7 @@ pub fn assign(view: &View<'_>, target: &str, text: &str) -> Result<Change, Failu
     })
 }
 
-fn context<'a>(view: &View<'a>, calls: Option<&'a dyn Calls>) -> Context<'a> {
+pub(super) fn context<'a>(view: &View<'a>, calls: Option<&'a dyn Calls>) -> Context<'a> {
     // Where the frame's position is not known, its variables are not known either; only globals are.
     let is_known = view.frames.get(view.frame).is_some_and(|f| f.pc_is_known);
     Context {
@@ -622,7 +605,7 @@ fn context<'a>(view: &View<'a>, calls: Option<&'a dyn Calls>) -> Context<'a> {
     }
 }
 
-fn parsed(text: &str, context: &Context<'_>) -> Result<Expr, Failure> {
+pub(super) fn parsed(text: &str, context: &Context<'_>) -> Result<Expr, Failure> {
     let is_type = |name: &str| expr::is_type(name, context);
     expr::parse_with(text, &is_type)
         .map_err(|error| of_parse(Code::EvalFailed, "expression", text, &error))
@@ -631,7 +614,25 @@ fn parsed(text: &str, context: &Context<'_>) -> Result<Expr, Failure> {
 fn value(view: &View<'_>, text: &str, calls: Option<&dyn Calls>) -> Result<Value, Failure> {
     let context = context(view, calls);
     let expression = parsed(text, &context)?;
-    expr::evaluate(&expression, &context).map_err(|error| of_eval(text, &error))
+    let value = expr::evaluate(&expression, &context);
+    value.map_err(|error| with_near_global(view, text, &error))
+}
+
+/// Most names of global variables of a module that are compared with an unknown one.
+const MAX_GLOBALS: usize = 1 << 16;
+
+/// Reports an error, with the global variable that was probably meant if a name is unknown.
+pub(super) fn with_near_global(view: &View<'_>, text: &str, error: &EvalError) -> Failure {
+    let failure = of_eval(text, error);
+    if error.missing != Some(Missing::Name) || failure.hint.is_some() {
+        return failure;
+    }
+    let names = debuginfo::global_names(view.space, MAX_GLOBALS);
+    let written = text.get(error.at.start..error.at.end).unwrap_or_default();
+    match expr::nearest(written, names.iter().map(String::as_str)) {
+        Some(near) => failure.hint(format!("did you mean \"{near}\"?")),
+        None => failure,
+    }
 }
 
 /// Writes the value of an expression.
@@ -680,6 +681,7 @@ impl From<ValueFormat> for Format {
             ValueFormat::Binary => Format::Binary,
             ValueFormat::Char => Format::Char,
             ValueFormat::Address => Format::Address,
+            ValueFormat::Float => Format::Float,
         }
     }
 }

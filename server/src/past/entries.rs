@@ -1,11 +1,13 @@
 //! Breakpoints in a recording of calls, during a run through time: they are hit where one of their functions is entered, or at events
 //! that are caught, and may have a condition, a count, and hits that are passed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
-use replay::Event;
-use replay::moves::{Direction, Stops};
+use debuginfo::with_source_copies;
+use replay::moves::Direction;
+use replay::{Answers, CallHead, Entries, Event, Moment, Places};
 
 use super::arrivals::{Stopped, Told};
 use super::judge::Judge;
@@ -20,7 +22,7 @@ struct Armed {
     id: u32,
     functions: BTreeSet<u32>,
     events: Arc<BTreeSet<u64>>,
-    judge: Judge,
+    judge: Judged,
     /// So many hits are still passed.
     ignored: u64,
 }
@@ -47,45 +49,43 @@ impl Past {
         let mut nearest = self.nearest_nth_entry((here, until), direction, is_interrupted)?;
         let until = nearest.as_ref().map(|nth| nth.position).or(until);
         let mut armed = self.armed_functions()?;
-        let stops = stops_of(armed.iter().map(|known| (&known.functions, &*known.events)));
-        let mut seq = here;
+        let mut run = Run::new(
+            self,
+            armed.iter().map(|known| (&known.functions, &*known.events)),
+            (here, until),
+            direction,
+        );
         while !armed.is_empty() {
-            let Some(Entry {
-                seq: entry,
-                tid,
-                function,
-            }) = self.next_entry(seq, &stops, direction)?
-            else {
+            let Some(entry) = run.next(is_interrupted)? else {
                 break;
             };
-            if until.is_some_and(|until| is_before((until, entry), direction)) {
-                break;
-            }
-            interrupted(is_interrupted)?;
-            seq = entry;
             let mut breaks = Vec::new();
             let is_here = |known: &&mut Armed| {
-                let is_entered =
-                    function.is_some_and(|function| known.functions.contains(&function));
-                is_entered || known.events.contains(&entry)
+                let is_entered = |call: &CallHead| known.functions.contains(&call.function);
+                entry.call.as_ref().is_some_and(is_entered) || known.events.contains(&entry.seq)
             };
             for known in armed.iter_mut().filter(is_here) {
-                match self.holds(&known.judge, (entry, tid)) {
+                match self.holds(&mut known.judge, &mut run.places, &entry) {
                     Ok(false) => {}
                     Ok(true) if known.ignored > 0 => {
                         known.ignored -= 1;
                         *told.passed.entry(known.id).or_default() += 1;
                     }
                     Ok(true) => breaks.push(known.id),
-                    Err(why) => told.failed.entry(known.id).or_default().note(entry, why),
+                    Err(why) => told
+                        .failed
+                        .entry(known.id)
+                        .or_default()
+                        .note(entry.seq, why),
                 }
             }
+            let Entry { seq, tid, .. } = entry;
             if !breaks.is_empty() {
                 // The Nth hit of another one may be here, too.
-                let nth = nearest.take().filter(|nth| nth.position == entry);
+                let nth = nearest.take().filter(|nth| nth.position == seq);
                 breaks.extend(nth.into_iter().flat_map(|nth| nth.breaks));
                 nearest = Some(Stopped {
-                    position: entry,
+                    position: seq,
                     tid,
                     breaks,
                 });
@@ -105,7 +105,7 @@ impl Past {
             .map(|known| {
                 Ok(Armed {
                     id: known.id,
-                    judge: Judge::new(known.condition.as_deref(), self.shared_kept(), false)?,
+                    judge: Judged::new(self.judge_of(&known)?),
                     functions: known.functions,
                     events: known.events,
                     ignored: known.ignored,
@@ -114,18 +114,8 @@ impl Past {
             .collect()
     }
 
-    /// The nearest of the events.
-    fn next_entry(
-        &self,
-        from: u64,
-        stops: &Stops,
-        direction: Direction,
-    ) -> Result<Option<Entry>, Failure> {
-        let found = self.timeline.run(from, stops, direction);
-        let Some(seq) = found.map_err(|error| of_replay(&error))? else {
-            return Ok(None);
-        };
-        self.entry(seq).map(Some)
+    fn judge_of(&self, known: &Break) -> Result<Judge, Failure> {
+        Judge::new(known.condition.as_deref(), self.shared_kept(), false)
     }
 
     fn entry(&self, seq: u64) -> Result<Entry, Failure> {
@@ -136,20 +126,53 @@ impl Past {
         Ok(Entry {
             seq,
             tid: event.tid().unwrap_or(self.position().tid),
-            function: match event {
-                Event::Enter(call) => Some(call.function),
+            call: match event {
+                Event::Enter(call) => Some(call),
                 _ => None,
             },
         })
     }
 
-    fn holds(&self, judge: &Judge, (seq, tid): (u64, u32)) -> Result<bool, String> {
+    fn holds(
+        &self,
+        judged: &mut Judged,
+        places: &mut Places,
+        entry: &Entry,
+    ) -> Result<bool, String> {
+        let Judged { judge, answers } = judged;
         if !judge.is_conditional() {
             return Ok(true);
         }
-        let held = self.look_at(Position::of_event(seq, tid), FRAMES, |looked| {
-            Ok(judge.holds_in(&looked.view()))
-        });
+        let mut ask = || self.evaluate(judge, places, entry);
+        match (answers, &entry.call) {
+            (Some(answers), Some(call)) => {
+                let answer = answers.at_entry(&self.timeline, call, ask);
+                answer.unwrap_or_else(|error| Err(of_replay(&error).message))
+            }
+            _ => ask(),
+        }
+    }
+
+    /// Evaluates a condition, with as few registers and frames as that takes.
+    fn evaluate(&self, judge: &Judge, places: &mut Places, entry: &Entry) -> Result<bool, String> {
+        let position = Position::of_event(entry.seq, entry.tid);
+        if let Some(call) = entry.call {
+            let ask = |moment: &Moment<'_>| {
+                let looked = self.looked(moment, position);
+                judge.holds_in(&looked.view()).ok()
+            };
+            let answer = with_source_copies(self.timeline.sources(), || {
+                places.ask(&self.timeline, entry.seq, Event::Enter(call), ask)
+            });
+            if let Ok(Some(holds)) = answer {
+                return Ok(holds);
+            }
+        }
+        let held = self.look_at(
+            position,
+            FRAMES,
+            |looked| Ok(judge.holds_in(&looked.view())),
+        );
         held.unwrap_or_else(|failure| Err(failure.message))
     }
 
@@ -192,16 +215,19 @@ impl Past {
         known: &Break,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Option<(u64, u32)>, Failure> {
-        let judge = Judge::new(known.condition.as_deref(), self.shared_kept(), false)?;
-        let (mut seq, mut hits, mut found) = (0, 0, None);
-        let stops = stops_of(std::iter::once((&known.functions, &*known.events)));
-        while let Some(entry) = self.next_entry(seq, &stops, Direction::Forward)? {
-            interrupted(is_interrupted)?;
-            seq = entry.seq;
-            let here = (entry.seq, entry.tid);
-            hits += u64::from(self.holds(&judge, here).unwrap_or(false));
+        let mut judged = Judged::new(self.judge_of(known)?);
+        let mut run = Run::new(
+            self,
+            std::iter::once((&known.functions, &*known.events)),
+            (0, None),
+            Direction::Forward,
+        );
+        let (mut hits, mut found) = (0, None);
+        while let Some(entry) = run.next(is_interrupted)? {
+            let holds = self.holds(&mut judged, &mut run.places, &entry);
+            hits += u64::from(holds.unwrap_or(false));
             if hits == known.hit_count {
-                found = Some(here);
+                found = Some((entry.seq, entry.tid));
                 break;
             }
         }
@@ -216,9 +242,8 @@ impl Past {
     pub(super) fn with_plain(&self, told: &mut Told, seq: u64) -> Result<(), Failure> {
         let entry = self.entry(seq)?;
         let is_entered = |known: &Break| {
-            entry
-                .function
-                .is_some_and(|function| known.functions.contains(&function))
+            let entered = entry.call.as_ref();
+            entered.is_some_and(|call| known.functions.contains(&call.function))
         };
         let plain: Vec<u32> = {
             let breaks = self.breaks();
@@ -258,25 +283,114 @@ impl Past {
 }
 
 /// Where a run may stop.
-#[derive(Clone, Copy)]
 struct Entry {
     seq: u64,
     tid: u32,
-    /// The function that is entered, if it is the entry of one.
-    function: Option<u32>,
+    /// The call that begins there, if it is the entry of a function.
+    call: Option<CallHead>,
 }
 
-/// The entries of functions and the events at which runs look at breakpoints.
-fn stops_of<'b>(breaks: impl Iterator<Item = (&'b BTreeSet<u32>, &'b BTreeSet<u64>)>) -> Stops {
-    let mut stops = Stops {
-        passes_pauses: true,
-        ..Stops::default()
-    };
-    for (functions, events) in breaks {
-        stops.functions.extend(functions);
-        stops.events.extend(events);
+/// A condition, and its answers that are known, if it depends on arguments alone.
+struct Judged {
+    judge: Judge,
+    answers: Option<Answers>,
+}
+
+impl Judged {
+    fn new(judge: Judge) -> Judged {
+        let answers = judge.operands().and_then(Answers::about);
+        Judged { judge, answers }
     }
-    stops
+}
+
+/// A run past the entries of functions and the events at which breakpoints are.
+struct Run<'p> {
+    past: &'p Past,
+    entries: Entries<'p>,
+    events: BTreeSet<u64>,
+    direction: Direction,
+    /// What comes next, in the order of the run.
+    next: VecDeque<Entry>,
+    /// How many have passed.
+    passed: u64,
+    places: Places,
+}
+
+/// So many entries pass between two looks at the clock.
+const BETWEEN: u64 = 256;
+
+impl<'p> Run<'p> {
+    fn new<'b>(
+        past: &'p Past,
+        breaks: impl Iterator<Item = (&'b BTreeSet<u32>, &'b BTreeSet<u64>)>,
+        from_until: (u64, Option<u64>),
+        direction: Direction,
+    ) -> Run<'p> {
+        let (mut functions, mut events) = (BTreeSet::new(), BTreeSet::new());
+        for (of_functions, of_events) in breaks {
+            functions.extend(of_functions);
+            events.extend(of_events);
+        }
+        Run {
+            past,
+            entries: Entries::new(&past.timeline, functions, from_until, direction),
+            events,
+            direction,
+            next: VecDeque::new(),
+            passed: 0,
+            places: Places::default(),
+        }
+    }
+
+    fn next(&mut self, is_interrupted: &dyn Fn() -> bool) -> Result<Option<Entry>, Failure> {
+        while self.next.is_empty() {
+            let window = self.entries.window().map_err(|error| of_replay(&error))?;
+            let Some((window, calls)) = window else {
+                return Ok(None);
+            };
+            let at = match self.direction {
+                Direction::Forward => window.start,
+                Direction::Back => window.end,
+            };
+            goes_on(at, is_interrupted)?;
+            self.take(window, calls)?;
+        }
+        self.passed += 1;
+        let next = self.next.pop_front();
+        if let Some(next) = next
+            .as_ref()
+            .filter(|_| self.passed.is_multiple_of(BETWEEN))
+        {
+            goes_on(next.seq, is_interrupted)?;
+        }
+        Ok(next)
+    }
+
+    fn take(&mut self, window: Range<u64>, calls: Vec<CallHead>) -> Result<(), Failure> {
+        let here = self.past.position().tid;
+        self.next.extend(calls.into_iter().map(|call| Entry {
+            seq: call.start,
+            tid: call.tid.unwrap_or(here),
+            call: Some(call),
+        }));
+        if self.events.range(window.clone()).next().is_some() {
+            let entered: HashSet<u64> = self.next.iter().map(|entry| entry.seq).collect();
+            for seq in self
+                .events
+                .range(window)
+                .filter(|seq| !entered.contains(seq))
+            {
+                let event = self.past.entry(*seq)?;
+                self.next.push_back(event);
+            }
+            let all = self.next.make_contiguous();
+            all.sort_unstable_by_key(|entry| entry.seq);
+            if self.direction == Direction::Back {
+                all.reverse();
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Tells whether a breakpoint stops at every entry of its functions, or at every event of its own.
@@ -292,9 +406,10 @@ fn is_before((one, other): (u64, u64), direction: Direction) -> bool {
     }
 }
 
-fn interrupted(is_interrupted: &dyn Fn() -> bool) -> Result<(), Failure> {
-    match is_interrupted() {
-        true => Err(of_replay(&replay::Error::Interrupted)),
-        false => Ok(()),
+/// Tells who waits how far a run is, unless they have gone.
+fn goes_on(seq: u64, is_interrupted: &dyn Fn() -> bool) -> Result<(), Failure> {
+    match !is_interrupted() && replay::goes_on(seq) {
+        true => Ok(()),
+        false => Err(of_replay(&replay::Error::Interrupted)),
     }
 }

@@ -65,6 +65,11 @@ impl Judge {
         self.condition.is_some()
     }
 
+    /// Returns the names of the variables that decide the condition, if nothing else does.
+    pub fn operands(&self) -> Option<Vec<String>> {
+        self.condition.as_ref()?.operands()
+    }
+
     /// Says whether the condition is true in a frame.
     pub fn holds_in(&self, view: &View<'_>) -> Result<bool, String> {
         let Some(condition) = &self.condition else {

@@ -24,7 +24,7 @@ mod writes;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use debuginfo::with_source_copies;
+use debuginfo::{AddressSpace, with_source_copies};
 use expr::{Kept, Missing};
 use recorder::Observer;
 use replay::{Instant, Moment, StateMachine, Target, Timeline};
@@ -183,7 +183,7 @@ impl Looked<'_> {
             .absent()
             .or_else(somewhere)
             .or_else(first)
-            .or_else(|| self.early())
+            .or_else(|| self.early().filter(|_| is_unknown))
         {
             Some(why) => failure.hint(match elsewhere {
                 Some(elsewhere) => format!("{elsewhere}; {why}"),
@@ -249,6 +249,11 @@ impl RecordedMoment for Looked<'_> {
 
     fn absent_module(&self) -> Option<String> {
         self.absent()
+    }
+
+    fn later_space(&self) -> Arc<AddressSpace> {
+        let timeline = self.moment.state.timeline();
+        timeline.modules().space(timeline.last())
     }
 
     fn in_left_call(&self, work: &mut dyn FnMut(&View<'_>)) -> Result<(), Failure> {
@@ -534,15 +539,18 @@ impl Past {
         } = position;
         let moment = Moment::after(&self.timeline, seq, steps, tid, limit)
             .map_err(|error| of_replay(&error))?;
-        let machine = moment.machine();
-        let looked = Looked {
-            moment: &moment,
-            machine,
-            position,
-            kept: &self.kept,
-        };
+        let looked = self.looked(&moment, position);
         let result = with_source_copies(self.timeline.sources(), || work(&looked));
         result.map_err(|failure| looked.explained(failure))
+    }
+
+    fn looked<'m>(&'m self, moment: &'m Moment<'m>, position: Position) -> Looked<'m> {
+        Looked {
+            moment,
+            machine: moment.machine(),
+            position,
+            kept: &self.kept,
+        }
     }
 
     /// Returns whether this is the past of a live session.

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use debuginfo::Diagnostic;
 use debuginfo::prototypes::prototype;
-use debuginfo::types::{Type, TypeKind, builtin};
+use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
-use debuginfo::{Diagnostic, ValueKind};
 use expr::Calls;
 use recorder::live::{Call, Live, Returned, Tid};
+
+use crate::inspect::type_of_kind as type_of;
 
 /// A thread that can be made to call functions.
 pub trait Caller {
@@ -100,40 +102,6 @@ fn by_prototype(name: &str, function: &Value) -> Option<(Vec<Type>, Option<Type>
     let params = known.params.iter().map(|param| type_of(&param.kind));
     let params: Vec<Type> = params.collect::<Option<_>>()?;
     Some((params, Some(type_of(&known.ret)?)))
-}
-
-fn type_of(kind: &ValueKind) -> Option<Type> {
-    let name = match kind {
-        ValueKind::Void => "void",
-        ValueKind::Bool => "bool",
-        ValueKind::Char { bytes: 1 }
-        | ValueKind::Int {
-            bytes: 1,
-            signed: true,
-        } => "char",
-        ValueKind::Int { bytes: 1, .. } => "unsigned char",
-        ValueKind::Int {
-            bytes: 2,
-            signed: true,
-        } => "short",
-        ValueKind::Int { bytes: 2, .. } => "unsigned short",
-        ValueKind::Int {
-            bytes: 4,
-            signed: true,
-        }
-        | ValueKind::Enum { bytes: 4, .. } => "int",
-        ValueKind::Int { bytes: 4, .. } => "unsigned int",
-        ValueKind::Int {
-            bytes: 8,
-            signed: true,
-        } => "long",
-        ValueKind::Int { bytes: 8, .. } => "unsigned long",
-        ValueKind::Float { bytes: 4 } => "float",
-        ValueKind::Float { bytes: 8 } => "double",
-        ValueKind::Pointer => return Some(builtin("void")?.pointer()),
-        _ => return None,
-    };
-    builtin(name)
 }
 
 fn function_type(function: &Value) -> Option<Type> {

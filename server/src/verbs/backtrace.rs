@@ -20,6 +20,9 @@ pub struct BacktraceArgs {
     /// Maximum number of frames. Default: 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
+    /// Only so many of the outermost frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outermost: Option<usize>,
     /// Report all variables of each frame, not only its arguments.
     pub locals: bool,
     /// The thread. Default: the selected one.
@@ -57,6 +60,8 @@ pub struct ThreadStack {
 }
 
 const LIMIT: usize = 100;
+/// Most frames of which the outermost are found.
+const DEEPEST: usize = 1 << 17;
 
 impl Verb for Backtrace {
     const NAME: &'static str = "backtrace";
@@ -68,6 +73,11 @@ impl Verb for Backtrace {
     type Reply = BacktraceReply;
 
     fn run(call: &Call<'_>, args: BacktraceArgs) -> Result<BacktraceReply, Failure> {
+        if args.limit.is_some() && args.outermost.is_some() {
+            return Err(Failure::bad_request(
+                "limit is for the innermost frames, outermost for others",
+            ));
+        }
         match call.target()? {
             Session::Live(session) => {
                 let all = session.live.threads();
@@ -94,6 +104,12 @@ impl Command for Backtrace {
             "N",
             Form::NumberOption,
             "At most so many frames [default: 100]",
+        ),
+        Word::new(
+            "outermost",
+            "N",
+            Form::NumberOption,
+            "The N outermost frames",
         ),
         Word::new("thread", "THREAD", Form::NumberOption, "Of this thread"),
         Word::flag("all", None, "Of all stopped threads"),
@@ -203,7 +219,16 @@ fn of_thread(
 impl BacktraceArgs {
     /// Returns the maximum number of frames.
     fn frames(&self) -> usize {
-        self.limit.unwrap_or(LIMIT).max(1)
+        match self.outermost {
+            Some(_) => DEEPEST,
+            None => self.limit.unwrap_or(LIMIT).max(1),
+        }
+    }
+
+    /// Returns how many of `all` frames are passed over.
+    fn passed(&self, all: usize) -> usize {
+        let kept = self.outermost.map(|most| most.max(1));
+        kept.map_or(0, |kept| all.min(DEEPEST).saturating_sub(kept))
     }
 }
 
@@ -213,7 +238,8 @@ fn described(
     backtrace: &debuginfo::Backtrace,
     args: &BacktraceArgs,
 ) -> StackReport {
-    let mut stack = inspect::stack(view.space, backtrace, view.frame, args.frames());
+    let shown = args.passed(backtrace.frames.len())..args.frames();
+    let mut stack = inspect::stack(view.space, backtrace, view.frame, shown);
     for frame in &mut stack.frames {
         let view = view.at_frame(frame.index);
         // A frame without debug information has no variables that are known.

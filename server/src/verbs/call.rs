@@ -104,20 +104,22 @@ impl<'a> Call<'a> {
         reply.map_err(|failure| call.with_the_way_back(failure))
     }
 
-    /// Does `work`. Where it runs a recording's instructions, the client receives its progress, and may end it.
+    /// Does `work`. Where it runs through a recording, the client receives its progress, and may end it.
     fn overseen<T>(&self, work: impl FnOnce() -> T) -> T {
         let past = match self.session() {
             Ok(Session::Recorded(past)) => past,
             _ => return work(),
         };
-        match past.timeline().has_every_instruction() {
-            true => {
-                let end = u64::try_from(past.timeline().last_ts_ns()).unwrap_or(0);
-                let told = Told::new(end, Arc::clone(&self.gone), Arc::clone(&self.notify));
-                replay::overseen(told.overseer(), work)
-            }
-            false => work(),
-        }
+        let timeline = past.timeline();
+        let passed = match timeline.has_every_instruction() {
+            true => (
+                "instruction",
+                u64::try_from(timeline.last_ts_ns()).unwrap_or(0),
+            ),
+            false => ("event", timeline.last()),
+        };
+        let told = Told::new(passed, Arc::clone(&self.gone), Arc::clone(&self.notify));
+        replay::overseen(told.overseer(), work)
     }
 
     fn check(&self) -> Result<(), Failure> {

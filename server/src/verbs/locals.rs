@@ -61,6 +61,7 @@ pub(super) const FORMAT: Word = Word::new(
         ("binary", &["t", "b"]),
         ("char", &["c"]),
         ("address", &["a"]),
+        ("float", &["f"]),
     ]),
     "How numbers are written",
 );

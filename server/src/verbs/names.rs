@@ -1,9 +1,9 @@
-//! `names`: names for completion: functions, files, variables, notes.
+//! `names`: names for completion: functions, files, variables, notes, numbers of breakpoints and threads.
 
 use debuginfo::types::TypeKind;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Does, Needs, Verb};
+use super::{Call, Does, InfoBreakpoints, InfoBreakpointsReply, Needs, PageArgs, Threads, Verb};
 use crate::inspect::{self, Manner};
 use crate::protocol::Failure;
 
@@ -35,6 +35,10 @@ pub enum NameKind {
     Globals,
     /// Texts of notes.
     Notes,
+    /// Numbers of breakpoints, watches, catchpoints and logpoints.
+    Breakpoints,
+    /// Numbers of threads.
+    Threads,
     /// Members of a structure, or of what a pointer to it points to.
     Members,
 }
@@ -107,6 +111,25 @@ fn names(call: &Call<'_>, args: &NamesArgs) -> Result<Vec<String>, Failure> {
                 let members = ty.members().into_iter();
                 Ok(members.filter_map(|member| member.name).collect())
             })?
+        }
+        NameKind::Breakpoints => match call.run::<InfoBreakpoints>(PageArgs::default())? {
+            InfoBreakpointsReply::Program { probes, .. } => {
+                probes.iter().map(|probe| probe.id.to_string()).collect()
+            }
+            InfoBreakpointsReply::Recorded {
+                breaks, watches, ..
+            } => {
+                let breaks = breaks.iter().map(|known| known.id.to_string());
+                let watches = watches.iter().map(|watch| watch.id.to_string());
+                breaks.chain(watches).collect()
+            }
+        },
+        NameKind::Threads => {
+            let threads = call.run::<Threads>(PageArgs::default())?.threads;
+            threads
+                .iter()
+                .map(|thread| thread.thread.to_string())
+                .collect()
         }
         NameKind::Notes => {
             let notes = call.recording()?.notes()?.notes.into_iter();

@@ -68,7 +68,7 @@ impl Verb for Trace {
                 Code::InvalidFunction,
                 format!("no function of a loaded module matches {named}"),
             )
-            .hint("a pattern matches the whole name: *parse*; functions of system libraries need module:NAME"));
+            .hint("a pattern matches the whole name: *parse*; in system libraries a whole name, libc.so.6:*printf or module:libz* is needed"));
         }
         let reasons = traced.untraced.into_iter().take(NAMED);
         Ok(TraceReply {

@@ -30,8 +30,8 @@ struct Kept {
     /// Where to write [default: the program's name with .hindsight, in this folder]
     #[arg(short, long, value_name = "NAME")]
     output: Option<PathBuf>,
-    /// Record only functions that match: a name (* and ?), of the program or the C library, file:GLOB or module:GLOB; may
-    /// be repeated
+    /// Record only functions that match: a name (* and ?) of the program, a whole name of any library, LIBRARY:NAME
+    /// (libc.so.6:*printf), file:GLOB or module:GLOB; may be repeated
     #[arg(short = 'f', long = "function", value_name = "PATTERN")]
     include: Vec<String>,
     /// Do not record functions that match; may be repeated
