@@ -87,6 +87,7 @@ fn call(shape: Shape, row: u64) -> (CallStart, i64, CallEnd, ReadCall) {
     let ret_xmm = (at(25) % 2 == 1).then_some([at(26), at(27)]);
     let end = match at(28) % 5 {
         0 => CallEnd::Unwound { seq, ts_ns },
+        1 => CallEnd::OpenAtEnd { seq, ts_ns },
         _ => CallEnd::Returned {
             seq,
             ts_ns,
@@ -107,7 +108,8 @@ fn call(shape: Shape, row: u64) -> (CallStart, i64, CallEnd, ReadCall) {
         tid: Some(small(33)),
         depth: start.depth,
         parent_seq: start.parent_seq,
-        unwound: !returned,
+        unwound: matches!(end, CallEnd::Unwound { .. }),
+        open_at_end: matches!(end, CallEnd::OpenAtEnd { .. }),
         tail: start.tail,
         args: start.args,
         sp: start.slot,
