@@ -153,7 +153,7 @@ fn every_call_of_a_function_is_recorded() {
     let mut calls = Vec::new();
     // Calls are told apart by their stack pointers: setjmp returns where a call was that longjmp has left.
     let mut returns = BTreeMap::new();
-    trace(recording.path(), &[entry], &mut |traced| {
+    trace(recording.path(), &[entry], &[], &mut |traced| {
         match traced {
             Traced::Enter { arguments, .. } => calls.push(arguments[0]),
             Traced::Leave {

@@ -366,6 +366,7 @@ fn calls_are_traced() {
     trace(
         folder.path(),
         &[at.sell, at.leave, at.half],
+        &[],
         &mut |traced| {
             match traced {
                 Traced::Enter {
