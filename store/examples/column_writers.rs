@@ -250,12 +250,14 @@ fn push(columns: &mut [Column], row: &Row) {
             rdx,
             xmm,
         } => (Some(seq), ts_ns - start.ts_ns, Some((rax, rdx)), xmm),
-        CallEnd::Unwound { seq, ts_ns } => (Some(seq), ts_ns - start.ts_ns, None, None),
-        CallEnd::Unfinished => (None, -1, None, None),
+        CallEnd::Unwound { seq, ts_ns } | CallEnd::OpenAtEnd { seq, ts_ns } => {
+            (Some(seq), ts_ns - start.ts_ns, None, None)
+        }
+        CallEnd::Unfinished | CallEnd::NotRecorded => (None, -1, None, None),
     };
     let unwound = matches!(row.end, CallEnd::Unwound { .. });
     let mut columns = columns.iter_mut();
-    let mut push = |value: Option<i64>| columns.next().expect("there are 31").push(value);
+    let mut push = |value: Option<i64>| columns.next().expect("there are 32").push(value);
     push(end_seq.map(|seq| seq as i64));
     push(Some(start.seq as i64));
     push(Some(start.ts_ns));
@@ -280,6 +282,8 @@ fn push(columns: &mut [Column], row: &Row) {
     for index in 0..2 {
         push(xmm.map(|xmm| xmm[index] as i64));
     }
+    let is_open = matches!(row.end, CallEnd::OpenAtEnd { .. });
+    push(Some(i64::from(is_open)));
 }
 
 /// Returns the processor time of this thread.
