@@ -720,9 +720,10 @@ hs_vfork:
     around_syscall hs_after_syscall hs_call_ends
 
 /* Right before the unwinder or longjmp resumes the program at another frame.
- * r11 and the stack are as above; the other registers are already those of that
- * frame. The new stack pointer is in a register, above which the unwinder keeps
- * `words` more. */
+ * r11 is as above; a return address is on top of the stack, then the program's
+ * r11, then the red zone, which nobody reads any more. The other registers are
+ * already those of that frame. The new stack pointer is in a register, above
+ * which the unwinder keeps `words` more. */
 .macro leaving name stack words
     .globl \name
     .hidden \name, hs_frames_left
@@ -730,8 +731,8 @@ hs_vfork:
     .p2align 6
 \name:
     .cfi_startproc
-    .cfi_def_cfa %rsp, 136
-    .cfi_offset %rip, -136
+    .cfi_def_cfa %rsp, 144
+    .cfi_offset %rip, -144
     pushfq
     .cfi_adjust_cfa_offset 8
     push %rax
@@ -750,6 +751,8 @@ hs_vfork:
     .cfi_adjust_cfa_offset 8
     push %r9
     .cfi_adjust_cfa_offset 8
+    push %r10
+    .cfi_adjust_cfa_offset 8
     push %rbp
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbp, 0
@@ -764,6 +767,8 @@ hs_vfork:
     pop %rbp
     .cfi_adjust_cfa_offset -8
     .cfi_same_value %rbp
+    pop %r10
+    .cfi_adjust_cfa_offset -8
     pop %r9
     .cfi_adjust_cfa_offset -8
     pop %r8
@@ -782,9 +787,11 @@ hs_vfork:
     .cfi_adjust_cfa_offset -8
     popfq
     .cfi_adjust_cfa_offset -8
-    lea 136(%rsp), %rsp
-    .cfi_adjust_cfa_offset -136
-    jmp *%r11
+    mov %r11, 128(%rsp)
+    mov 8(%rsp), %r11
+    lea 144(%rsp), %rsp
+    .cfi_adjust_cfa_offset -144
+    jmp *-16(%rsp)
     .cfi_endproc
     .size \name, . - \name
 .endm

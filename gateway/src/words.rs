@@ -27,6 +27,10 @@ const WORDS: &[(&str, &str)] = &[
     ("hindsight start --break ", "debug_launch with breakAt "),
     ("hindsight watch ", "debug_breakpoint with watch "),
     (
+        "log it in each call: --log-writes ",
+        "log it in each call: debug_launch with logWrites ",
+    ),
+    (
         "see it at each pass: --logpoint ",
         "see it at each pass: debug_logpoint at ",
     ),

@@ -281,7 +281,8 @@ fn help_fits_eighty_columns() {
              column      | type    | meaning
             -------------+---------+--------------------------------------------------------
              start_seq   | int64   | seq of the enter event; the call's id
-             end_seq     | int64   | seq of the leave event; null while unfinished
+             end_seq     | int64   | seq of the leave event; null while unfinished, and
+                         |         | where only entries are recorded
              function    | text    | name of the function, demangled
              file        | text    | source file of the function
              line        | int64   | source line of the function
@@ -290,9 +291,10 @@ fn help_fits_eighty_columns() {
              depth       | int32   | number of enclosing traced calls
              parent      | int64   | start_seq of the enclosing traced call
              ts_ns       | int64   | time of the enter event, ns since the recording began
-             dur_ns      | int64   | ns from enter to leave; -1 while unfinished
-             self_ns     | int64   | dur_ns without the traced calls made; -1 while
-                         |         | unfinished
+             dur_ns      | int64   | ns from enter to leave; -1 while unfinished, null
+                         |         | where only entries are recorded
+             self_ns     | int64   | dur_ns without the traced calls made; -1 or null as
+                         |         | dur_ns
              args        | text    | arguments as text, by the function's parameters, with
                          |         | captured texts and what pointers led to; ? where not
                          |         | captured
@@ -305,7 +307,9 @@ fn help_fits_eighty_columns() {
                          |         | null for none and where it is not known
              outs        | text    | what pointers and references among the arguments led
                          |         | to at return, where --pointees kept it
-             unwound     | bool    | left by an exception, longjmp or the end of its thread
+             unwound     | bool    | left by an exception or longjmp
+             open_at_end | bool    | not returned when its thread or the process ended;
+                         |         | end_seq and dur_ns are then that end's
              tail        | bool    | entered by a tail call in place of another call
              a0          | int64   | rdi at entry, bit pattern
              a1          | int64   | rsi at entry, bit pattern
@@ -325,8 +329,7 @@ fn help_fits_eighty_columns() {
              sp          | int64   | address of the stack word that holds the return
                          |         | address
              ret_addr    | int64   | return address: where the caller continues
-             rax         | int64   | rax at return, bit pattern; null if unwound or
-                         |         | unfinished
+             rax         | int64   | rax at return, bit pattern; null without a return
              rdx         | int64   | rdx at return, bit pattern
              xr0         | int64   | low 64 bits of xmm0 at return; null if not captured
              xr1         | int64   | low 64 bits of xmm1 at return

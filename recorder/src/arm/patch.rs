@@ -431,7 +431,7 @@ impl Armer {
         plan.patches.extend(replaced.into_values());
         for site in prepared.leavers.drain(..) {
             let thunk = before_leaving[site.by];
-            let added = region.add_after(&site.displacement, &site.code, thunk);
+            let added = region.add_leaving(&site.displacement, &site.code, thunk);
             plan.patches.extend(added.ok());
         }
         for site in sites {

@@ -9,6 +9,8 @@
 //! around a system call:
 //! entry:    where the program goes on | return address | thunk | stub | displaced instructions
 //! stub:     lea -128(%rsp), %rsp ; push return address ; lea entry(%rip), %r11 ; jmp *thunk(%rip)
+//! before frames are left:
+//! stub:     lea -128(%rsp), %rsp ; push %r11 ; push return address ; lea entry(%rip), %r11 ; jmp *thunk(%rip)
 //! ```
 
 use crate::displace::{Displacement, MAX_TRAMPOLINE_BYTES, Move, Refusal, Trampoline, patch_bytes};
@@ -24,6 +26,8 @@ const ENTRY_BYTES: u64 = PROBE_BYTES + STUB_BYTES + MAX_TRAMPOLINE_BYTES as u64;
 /// Distance from the data of a stub around a system call to the stub, and the length of that data, in bytes.
 const CALL_BYTES: u64 = 24;
 const CALL_STUB_BYTES: u64 = 24;
+/// Length of the stub before frames are left.
+const LEAVING_STUB_BYTES: u64 = 32;
 /// Length of a displaced system call with the jump to the stub after it.
 const SYSCALL_JUMP_BYTES: u64 = 7;
 
@@ -230,6 +234,35 @@ impl Region {
         let trampoline = displacement.encode(stub_at + CALL_STUB_BYTES)?;
         let jump = patch_bytes(displacement.entry(), stub_at)?;
         self.call_stub(thunk, trampoline.at, displacement.entry());
+        self.finish(displacement, code, jump, trampoline)
+    }
+
+    /// Adds a patch that leads to `thunk`, and from there to the displaced instructions, with all registers as they were.
+    ///
+    /// # Errors
+    /// If the region is out of the code's reach.
+    pub fn add_leaving(
+        &mut self,
+        displacement: &Displacement,
+        code: &[u8],
+        thunk: u64,
+    ) -> Result<Patch, Refusal> {
+        let stub_at = self.base + self.bytes.len() as u64 + CALL_BYTES;
+        let trampoline = displacement.encode(stub_at + LEAVING_STUB_BYTES)?;
+        let jump = patch_bytes(displacement.entry(), stub_at)?;
+        self.word(trampoline.at);
+        self.word(displacement.entry());
+        self.word(thunk);
+        // Distances from the ends of the instructions back to the words.
+        self.bytes
+            .extend_from_slice(&[0x48, 0x8d, 0x64, 0x24, 0x80, 0x41, 0x53, 0xff, 0x35]);
+        self.bytes.extend_from_slice(&(-29i32).to_le_bytes());
+        self.bytes.extend_from_slice(&[0x4c, 0x8d, 0x1d]);
+        self.bytes.extend_from_slice(&(-44i32).to_le_bytes());
+        self.bytes.extend_from_slice(&[0xff, 0x25]);
+        self.bytes.extend_from_slice(&(-34i32).to_le_bytes());
+        let end = (stub_at + LEAVING_STUB_BYTES - self.base) as usize;
+        self.bytes.resize(end, 0xcc);
         self.finish(displacement, code, jump, trampoline)
     }
 

@@ -12,10 +12,10 @@ fn a_whole_recording_passes_the_check() {
         &folder,
         &["check", "shop"],
         expect![[r#"
-        shop.hindsight: whole
-          read     5 files, 13.4 kB
-          columns  1 part, 68 calls (0 unfinished), 17 other events, 7 functions
-    "#]],
+            shop.hindsight: whole
+              read     5 files, 13.4 kB
+              columns  1 part, 68 calls (0 without an end), 17 other events, 7 functions
+        "#]],
     );
     check(
         &folder,
@@ -125,12 +125,12 @@ fn damage_in_the_columns_is_found_and_named() {
         &folder,
         &["check", "shop"],
         expect![[r#"
-        shop.hindsight: damaged
-          read     5 files, 13.4 kB
-          columns  1 part, 68 calls (0 unfinished), 17 other events, 7 functions
-          damage: columns/calls-000000.parquet: the file's checksum differs
-        --- exit code 1
-    "#]],
+            shop.hindsight: damaged
+              read     5 files, 13.4 kB
+              columns  1 part, 68 calls (0 without an end), 17 other events, 7 functions
+              damage: columns/calls-000000.parquet: the file's checksum differs
+            --- exit code 1
+        "#]],
     );
     check(
         &folder,
@@ -207,12 +207,12 @@ fn damage_in_the_definitions_is_found_and_named() {
         &folder,
         &["check", "shop"],
         expect![[r#"
-        shop.hindsight: damaged
-          read     4 files, 11.5 kB
-          columns  1 part, 68 calls (0 unfinished), 17 other events, 0 functions
-          damage: columns/definitions.seg at offset 632: the frame's checksum differs
-        --- exit code 1
-    "#]],
+            shop.hindsight: damaged
+              read     4 files, 11.5 kB
+              columns  1 part, 68 calls (0 without an end), 17 other events, 0 functions
+              damage: columns/definitions.seg at offset 632: the frame's checksum differs
+            --- exit code 1
+        "#]],
     );
     check(
         &folder,
@@ -262,7 +262,7 @@ fn a_missing_file_is_damage() {
         expect![[r#"
             shop.hindsight: damaged
               read     4 files, 9.3 kB
-              columns  1 part, 68 calls (0 unfinished), 17 other events, 7 functions
+              columns  1 part, 68 calls (0 without an end), 17 other events, 7 functions
               damage: columns/events-000000.parquet: open: No such file or directory
             --- exit code 1
         "#]],
@@ -289,10 +289,10 @@ fn the_index_of_an_older_version_is_left_aside() {
         &folder,
         &["check", "shop"],
         expect![[r#"
-        shop.hindsight: whole
-          read     5 files, 13.4 kB
-          columns  1 part, 68 calls (0 unfinished), 17 other events, 7 functions
-    "#]],
+            shop.hindsight: whole
+              read     5 files, 13.4 kB
+              columns  1 part, 68 calls (0 without an end), 17 other events, 7 functions
+        "#]],
     );
     check(
         &folder,

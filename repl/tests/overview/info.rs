@@ -166,7 +166,7 @@ fn info_tells_of_losses_and_of_an_incomplete_recording() {
 
             rows       8 calls, 26 events, 3 functions, 2 modules, 2 threads, 2 output, 1 gap, 4 probes, 0 notes
             lost       17 events in 1 gap
-            on disk    1.8 kB (log 1.4 kB), 227.0 B/call
+            on disk    2.3 kB (log 1.4 kB), 291.0 B/call
 
             modules    /home/me/app: 3 functions, build id 5d1f0c3a
                        and 1 more; see the table modules
@@ -205,7 +205,7 @@ fn info_tells_of_a_recording_without_calls() {
 
             rows       0 calls, 1 event, 0 functions, 1 module, 0 threads, 0 output, 0 gaps, 0 probes, 0 notes
             lost       nothing
-            on disk    528 B (log 128 B)
+            on disk    1.0 kB (log 128 B)
 
             modules    1; see the table modules
         "#]],

@@ -172,7 +172,7 @@ fn expressions_that_mean_nothing_are_told() {
             help: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
               at --cmd 7: print nobody (exit code 1)
             error: no variable "solt" here
-            help: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
+            help: did you mean "sold"?
               at --cmd 8: print solt (exit code 1)
             error: no variable "counts" here
             help: the module /usr/lib/orders/libc.so.6 cannot be read: open /usr/lib/orders/libc.so.6: No such file or directory (os error 2)
