@@ -340,10 +340,7 @@ fn places_are_the_programs_own_lines() {
         for (function, mark) in [("fill", "filled"), ("main", "made")] {
             let end = format!("(app.cc:{})", line(mark));
             let is_there = |place: &&str| place.starts_with(function) && place.ends_with(&end);
-            assert!(
-                places.iter().any(|place| is_there(&place)),
-                "{level}: {places:?}"
-            );
+            assert!(places.iter().any(is_there), "{level}: {places:?}");
         }
         assert!(
             places.iter().all(|place| place.contains("app.cc:")),
