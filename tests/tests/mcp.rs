@@ -230,7 +230,9 @@ fn resources_and_prompts_are_offered() {
 /// Runs the inspector's command line.
 fn inspected(live: &Live, words: &[&str]) -> Value {
     let server = Hindsight::path().to_str().expect("paths of tests are text");
-    let words = [&["--cli", server, "mcp"], words].concat();
+    // The inspector hands on nothing but PATH, HOME and the like: the server would ask the user's own daemon.
+    let runtime = format!("XDG_RUNTIME_DIR={}", live.runtime().display());
+    let words = [&["--cli", "-e", &runtime, server, "mcp"], words].concat();
     let ended = live.program(inspector(), &words).run();
     assert_eq!(ended.status.as_shell_code(), 0, "{}", ended.errors());
     serde_json::from_slice(&ended.stdout).expect("the inspector prints JSON")
