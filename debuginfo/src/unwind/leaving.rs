@@ -17,8 +17,10 @@ pub struct FrameLeaver {
     pub start: Svma,
     /// Length of these instructions, in bytes.
     pub len: u64,
-    /// The register with the new stack pointer. The unwinder then takes one more word from that stack.
+    /// The register with the new stack pointer.
     pub stack: Register,
+    /// How many words are taken from that stack before the program goes on.
+    pub words: u64,
     /// The jump.
     pub jump: Svma,
     /// The register with its target.
@@ -38,6 +40,7 @@ const EH_RETURN: Code = Code {
     bytes: &[0x48, 0x89, 0xcc, 0x59, 0xff, 0xe1],
     jump_at: 4,
     stack: Register::RCX,
+    words: 1,
     target: Register::RCX,
 };
 /// `mov %r8,%rsp; mov %r9,%rbp; jmp *%rdx`: the end of glibc's `__longjmp`.
@@ -45,6 +48,7 @@ const LONGJMP: Code = Code {
     bytes: &[0x4c, 0x89, 0xc4, 0x4c, 0x89, 0xcd, 0xff, 0xe2],
     jump_at: 6,
     stack: Register::R8,
+    words: 0,
     target: Register::RDX,
 };
 
@@ -52,6 +56,7 @@ struct Code {
     bytes: &'static [u8],
     jump_at: u64,
     stack: Register,
+    words: u64,
     target: Register,
 }
 
@@ -70,6 +75,7 @@ pub(super) fn find_in(module: &Module) -> Vec<FrameLeaver> {
                     start,
                     len: known.bytes.len() as u64,
                     stack: known.stack,
+                    words: known.words,
                     jump: Svma(start.0 + known.jump_at),
                     target: known.target,
                 }

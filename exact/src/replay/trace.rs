@@ -308,77 +308,71 @@ impl Calls {
     }
 
     fn take(&mut self, tid: i32, kind: u32, counter: u64, word: &dyn Fn(usize) -> u64) {
-        let stack = word(2);
-        let frames = self.frames.entry(tid).or_default();
         if kind == hooks::RETURN {
             // The counter is ahead by the return itself.
-            let position = counter.wrapping_sub(1);
-            let return_address = word(7);
-            while let Some(frame) = frames.last()
-                && frame.stack <= stack
-            {
-                let Frame {
-                    function,
-                    stack: own,
-                    return_address: to,
-                } = *frame;
-                frames.pop();
-                // A frame that an exception or longjmp has left does not return: others have their return addresses in its place.
-                self.found.push(if own == stack && to == return_address {
-                    Traced::Leave {
-                        position,
-                        tid,
-                        function,
-                        stack: own,
-                        results: [word(3), word(4), word(5), word(6)],
-                    }
-                } else {
-                    Traced::Unwound {
-                        position,
-                        tid,
-                        function,
-                        stack: own,
-                    }
-                });
-            }
-            return;
+            return self.returned(tid, counter.wrapping_sub(1), word);
         }
         let function = kind as usize - 1;
-        if let Some(leaver) = function
-            .checked_sub(self.functions)
-            .and_then(|index| self.leavers.get(index))
-        {
-            let to = word(4 + leaver.argument).wrapping_add(8 * leaver.words);
-            while let Some(frame) = frames.pop_if(|frame| frame.stack < to) {
-                self.found.push(Traced::Unwound {
-                    position: counter,
-                    tid,
-                    function: frame.function,
-                    stack: frame.stack,
-                });
+        let leaver = function.checked_sub(self.functions);
+        match leaver.and_then(|index| self.leavers.get(index)) {
+            Some(leaver) => {
+                let to = word(4 + leaver.argument).wrapping_add(8 * leaver.words);
+                self.leave_while(tid, counter, |frame| frame.stack < to);
             }
-            return;
+            None => self.entered(tid, counter, function, word),
         }
-        let return_address = word(3);
-        // An entry above a frame: that one was left without a return. A tail call has the same stack pointer, and returns to the
-        // same place. (So does a second call from one place after a longjmp out of the first: the two are not told apart.)
-        while let Some(frame) = frames.last()
-            && (frame.stack < stack
-                || frame.stack == stack && frame.return_address != return_address)
-        {
+    }
+
+    /// Ends calls without a return, the innermost first.
+    fn leave_while(&mut self, tid: i32, position: u64, is_left: impl Fn(&Frame) -> bool) {
+        let frames = self.frames.entry(tid).or_default();
+        while let Some(frame) = frames.pop_if(|frame| is_left(frame)) {
+            self.found.push(Traced::Unwound {
+                position,
+                tid,
+                function: frame.function,
+                stack: frame.stack,
+            });
+        }
+    }
+
+    fn returned(&mut self, tid: i32, position: u64, word: &dyn Fn(usize) -> u64) {
+        let (stack, return_address) = (word(2), word(7));
+        let frames = self.frames.entry(tid).or_default();
+        while let Some(frame) = frames.pop_if(|frame| frame.stack <= stack) {
             let Frame {
                 function,
                 stack: own,
-                ..
-            } = *frame;
-            frames.pop();
-            self.found.push(Traced::Unwound {
-                position: counter,
-                tid,
-                function,
-                stack: own,
+                return_address: to,
+            } = frame;
+            // A frame that an exception or longjmp has left does not return: others have their return addresses in its place.
+            self.found.push(if own == stack && to == return_address {
+                Traced::Leave {
+                    position,
+                    tid,
+                    function,
+                    stack: own,
+                    results: [word(3), word(4), word(5), word(6)],
+                }
+            } else {
+                Traced::Unwound {
+                    position,
+                    tid,
+                    function,
+                    stack: own,
+                }
             });
         }
+    }
+
+    fn entered(&mut self, tid: i32, position: u64, function: usize, word: &dyn Fn(usize) -> u64) {
+        let (stack, return_address) = (word(2), word(3));
+        // An entry above a frame: that one was left without a return. A tail call has the same stack pointer, and returns to the
+        // same place. (So does a second call from one place after a frame was left unseen: the two are not told apart.)
+        self.leave_while(tid, position, |frame| {
+            frame.stack < stack || frame.stack == stack && frame.return_address != return_address
+        });
+        let frames = self.frames.entry(tid).or_default();
         // A loop that begins at the entry of the function. (A tail call of itself is one, too.)
         let is_it = |frame: &Frame| {
             (frame.function, frame.stack, frame.return_address) == (function, stack, return_address)
@@ -392,7 +386,7 @@ impl Calls {
             return_address,
         });
         self.found.push(Traced::Enter {
-            position: counter,
+            position,
             tid,
             function,
             stack,

@@ -71,7 +71,7 @@ pub struct Places {
     /// The blocks and descriptors of this recording.
     origins: Arc<Origins>,
     /// By thread: where the outermost recorded call begins. Above it no frame is known.
-    tops: FxHashMap<u32, u64>,
+    tops: Option<FxHashMap<u32, u64>>,
     known: RefCell<FxHashMap<u64, u64>>,
     /// Addresses between two modules, where the last one lay that is in none. Those of the heap follow each other.
     gap: Cell<(u64, u64)>,
@@ -150,7 +150,7 @@ impl Places {
             numbers,
             moments,
             origins: Arc::default(),
-            tops: FxHashMap::default(),
+            tops: None,
             known: RefCell::default(),
             gap: Cell::default(),
         }
@@ -197,7 +197,12 @@ impl Places {
 
     /// Says where the outermost recorded call of each thread begins, so that addresses below are places on its stack.
     pub fn set_tops(&mut self, tops: FxHashMap<u32, u64>) {
-        self.tops = tops;
+        self.tops = Some(tops);
+    }
+
+    /// Returns whether the threads' stacks are known, so that places on them are compared.
+    pub fn has_tops(&self) -> bool {
+        self.tops.is_some()
     }
 
     /// Returns what a pointer points into.
@@ -303,7 +308,7 @@ impl Places {
     }
 
     fn is_below_top(&self, address: u64, seen: Seen) -> bool {
-        let top = self.tops.get(&seen.tid);
+        let top = self.tops.as_ref().and_then(|tops| tops.get(&seen.tid));
         top.is_some_and(|top| address < *top)
     }
 

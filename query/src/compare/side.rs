@@ -120,7 +120,6 @@ pub struct Side<'s> {
     pointers: Vec<Word>,
     places: Places,
     targets: Targets<'s>,
-    has_slots: bool,
 }
 
 impl<'s> Side<'s> {
@@ -236,7 +235,6 @@ impl<'s> Side<'s> {
             forms,
             pointers,
             targets,
-            has_slots: common.has_slots,
         })
     }
 
@@ -267,7 +265,7 @@ impl<'s> Side<'s> {
             pointers: &self.pointers,
             places: &self.places,
             targets: &self.targets,
-            has_slots: self.has_slots,
+            has_slots: self.has_slots(),
             hashing: &self.hashing,
         }
     }
@@ -308,7 +306,7 @@ impl<'s> Side<'s> {
 
     /// Tells whether pointers to the stack are compared.
     pub fn has_slots(&self) -> bool {
-        self.has_slots
+        self.places.has_tops()
     }
 
     /// Reads the recording once.

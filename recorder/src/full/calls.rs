@@ -63,17 +63,16 @@ impl Functions {
             };
             let leavers = file.frame_leavers().iter();
             all.leavers.extend(leavers.filter_map(|leaver| {
-                // As for programs that are not recorded with every instruction: crate::arm.
-                let (argument, words) = match leaver.stack {
-                    Register::RCX => (3, 1),
-                    Register::R8 => (4, 0),
+                // Leavers have it in the fourth or the fifth.
+                let argument = match leaver.stack {
+                    Register::RCX => 3,
+                    Register::R8 => 4,
                     _ => return None,
                 };
-                let address = module.address(leaver.start.0);
                 Some(Leaver {
-                    address,
+                    address: module.address(leaver.start.0),
                     argument,
-                    words,
+                    words: leaver.words,
                 })
             }));
             if !filter.considers(&module.path, module.is_system, |name| file.exports(name)) {

@@ -11,6 +11,7 @@ mod function_types;
 mod functions;
 mod memory;
 mod named_types;
+mod place;
 mod registers;
 mod returned;
 mod signals;
@@ -31,6 +32,7 @@ pub(crate) use declared::type_of_kind;
 pub use functions::nearest_functions;
 pub use memory::{MemoryReport, hex_bytes, memory};
 pub use named_types::type_of;
+pub use place::{MemoryPlace, evaluate_address, evaluate_place};
 pub use registers::{RegisterValue, registers};
 pub use returned::ReturnedReport;
 pub use signals::{signal_by_name, signal_name};
@@ -38,10 +40,9 @@ pub(crate) use source::of_line_error;
 pub use source::{SourceReport, function_source, line_source, source_line};
 pub use stack::{FrameReport, StackReport, function_name, short_function, stack};
 pub use values::{
-    Change, Extent, FrameVariables, Manner, MemoryPlace, Shown, ValueFormat, ValueReport,
-    VariableReport, arguments, as_assignment, assign, bytes_text, evaluate, evaluate_address,
-    evaluate_and_keep, evaluate_place, is_meaningless, keep, kept_name, own_variables,
-    parameter_at_entry, value_of, variables,
+    Change, Extent, FrameVariables, Manner, Shown, ValueFormat, ValueReport, VariableReport,
+    arguments, as_assignment, assign, bytes_text, evaluate, evaluate_and_keep, is_meaningless,
+    keep, kept_name, own_variables, parameter_at_entry, value_of, variables,
 };
 
 use crate::protocol::{Code, Failure};

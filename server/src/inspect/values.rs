@@ -2,8 +2,8 @@
 
 use debuginfo::location::FrameContext;
 use debuginfo::scope::{Variable, variables_at};
-use debuginfo::types::{Type, TypeKind};
-use debuginfo::value::{Look, Value, ValueError};
+use debuginfo::types::Type;
+use debuginfo::value::{Look, Value};
 use debuginfo::{AddressSpace, Certainty, Frame, Machine, at_frame};
 use expr::{Calls, Context, EvalError, Expr, Kept, Missing, ParseError};
 use serde::{Deserialize, Serialize};
@@ -488,86 +488,12 @@ pub fn is_meaningless(view: &View<'_>, text: &str) -> bool {
     expr::evaluate(&expression, &context).is_err_and(|error| error.is_meaningless)
 }
 
-/// A value that lies in memory.
-#[derive(Clone, Debug)]
-pub struct MemoryPlace {
-    /// The address of its first byte.
-    pub address: u64,
-    /// Its size in bytes.
-    pub len: u64,
-    /// Its type.
-    pub ty: Type,
-}
-
-/// Returns where the value of an expression lies in memory.
-///
-/// # Errors
-/// [`Code::EvalFailed`], also if the value is not in memory.
-pub fn evaluate_place(view: &View<'_>, text: &str) -> Result<MemoryPlace, Failure> {
-    let value = value(view, text, None)?;
-    if value.bits.is_some() {
-        let message = format!("{text} is a bit field, and only whole bytes have an address");
-        return Err(Failure::new(Code::EvalFailed, message).hint("name the structure around it"));
-    }
-    match (value.address(), value.ty.size()) {
-        (Some(address), Some(len)) => Ok(MemoryPlace {
-            address,
-            len,
-            ty: value.ty.clone(),
-        }),
-        (None, _) if value.is_optimized_out() => Err(Failure::new(
-            Code::EvalFailed,
-            format!("Variable '{text}' is optimized out at this PC. Recompile with -O0."),
-        )),
-        (None, _) => {
-            let message = format!("{text} does not lie in memory");
-            let hint = format!(
-                "a value in a register has no address; in the past, go back line by line: next-back, print {text}"
-            );
-            Err(Failure::new(Code::EvalFailed, message).hint(hint))
-        }
-        (Some(_), None) => Err(Failure::new(
-            Code::EvalFailed,
-            format!("the size of {text} is not known"),
-        )),
-    }
-}
-
 /// Formats bytes as a value of a type, like `print`.
 #[must_use]
 pub fn bytes_text(space: &AddressSpace, machine: &dyn Machine, ty: &Type, bytes: &[u8]) -> String {
     let value = Value::constant(ty.clone(), bytes.to_vec());
     let look = Look { space, machine };
     shown(&value, "", Manner::of_many(false), &look).text()
-}
-
-/// Returns the address that an expression denotes: the value of a pointer or number, or the place of an array or
-/// function.
-///
-/// # Errors
-/// [`Code::EvalFailed`].
-pub fn evaluate_address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
-    let value = value(view, text, None)?;
-    let by_place = matches!(value.kind(), TypeKind::Array | TypeKind::Function);
-    let address = match value.address() {
-        Some(address) if by_place => Ok(address),
-        Some(_) => value.as_address(),
-        // A number that is not in memory denotes an address: a register, or a value computed from registers.
-        None => value
-            .as_address()
-            .or_else(|error| match value.as_integer() {
-                Ok(number) => u64::try_from(number).map_err(|_| error),
-                Err(unknown @ ValueError::Unknown(_)) => Err(unknown),
-                Err(_) => Err(error),
-            }),
-    };
-    address.map_err(|error| {
-        Failure::new(
-            Code::EvalFailed,
-            format!("{text} is not an address: {error}"),
-        )
-        .hint(format!("for its address, write &{text}"))
-    })
 }
 
 /// Returns the writes that set `target` to `text`.

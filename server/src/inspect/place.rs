@@ -1,0 +1,82 @@
+//! Where the value of an expression lies, and the address that an expression denotes.
+
+use debuginfo::types::{Type, TypeKind};
+use debuginfo::value::ValueError;
+
+use super::View;
+use super::values::value_of;
+use crate::protocol::{Code, Failure};
+
+/// A value that lies in memory.
+#[derive(Clone, Debug)]
+pub struct MemoryPlace {
+    /// The address of its first byte.
+    pub address: u64,
+    /// Its size in bytes.
+    pub len: u64,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// Returns where the value of an expression lies in memory.
+///
+/// # Errors
+/// [`Code::EvalFailed`], also if the value is not in memory.
+pub fn evaluate_place(view: &View<'_>, text: &str) -> Result<MemoryPlace, Failure> {
+    let value = value_of(view, text)?;
+    if value.bits.is_some() {
+        let message = format!("{text} is a bit field, and only whole bytes have an address");
+        return Err(Failure::new(Code::EvalFailed, message).hint("name the structure around it"));
+    }
+    match (value.address(), value.ty.size()) {
+        (Some(address), Some(len)) => Ok(MemoryPlace {
+            address,
+            len,
+            ty: value.ty.clone(),
+        }),
+        (None, _) if value.is_optimized_out() => Err(Failure::new(
+            Code::EvalFailed,
+            format!("Variable '{text}' is optimized out at this PC. Recompile with -O0."),
+        )),
+        (None, _) => {
+            let message = format!("{text} does not lie in memory");
+            let hint = format!(
+                "a value in a register has no address; in the past, go back line by line: next-back, print {text}"
+            );
+            Err(Failure::new(Code::EvalFailed, message).hint(hint))
+        }
+        (Some(_), None) => Err(Failure::new(
+            Code::EvalFailed,
+            format!("the size of {text} is not known"),
+        )),
+    }
+}
+
+/// Returns the address that an expression denotes: the value of a pointer or number, or the place of an array or
+/// function.
+///
+/// # Errors
+/// [`Code::EvalFailed`].
+pub fn evaluate_address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
+    let value = value_of(view, text)?;
+    let by_place = matches!(value.kind(), TypeKind::Array | TypeKind::Function);
+    let address = match value.address() {
+        Some(address) if by_place => Ok(address),
+        Some(_) => value.as_address(),
+        // A number that is not in memory denotes an address: a register, or a value computed from registers.
+        None => value
+            .as_address()
+            .or_else(|error| match value.as_integer() {
+                Ok(number) => u64::try_from(number).map_err(|_| error),
+                Err(unknown @ ValueError::Unknown(_)) => Err(unknown),
+                Err(_) => Err(error),
+            }),
+    };
+    address.map_err(|error| {
+        Failure::new(
+            Code::EvalFailed,
+            format!("{text} is not an address: {error}"),
+        )
+        .hint(format!("for its address, write &{text}"))
+    })
+}
