@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::{self, Body};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
@@ -16,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Gateway;
+use crate::lines::LONGEST;
 use crate::server::McpServer;
 
 /// Serves until the process gets SIGINT or SIGTERM.
@@ -43,6 +45,7 @@ pub async fn serve(
     );
     let router = Router::new()
         .nest_service("/mcp", service)
+        .layer(middleware::from_fn(bounded))
         .layer(middleware::from_fn_with_state(
             Arc::<str>::from(token),
             authorized,
@@ -67,6 +70,19 @@ async fn authorized(State(token): State<Arc<str>>, request: Request, next: Next)
             let message =
                 "send the token that `hindsight mcp` printed: Authorization: Bearer TOKEN\n";
             (StatusCode::UNAUTHORIZED, message).into_response()
+        }
+    }
+}
+
+/// Refuses requests that are longer than a message may be.
+async fn bounded(request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    match body::to_bytes(body, LONGEST).await {
+        Ok(body) => next.run(Request::from_parts(head, Body::from(body))).await,
+        Err(_) => {
+            let message =
+                format!("a message has at most {LONGEST} bytes; a file may hold what is longer\n");
+            (StatusCode::PAYLOAD_TOO_LARGE, message).into_response()
         }
     }
 }

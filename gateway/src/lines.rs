@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 
 /// Bytes that wait between the protocol and the standard streams.
 const ROOM: usize = 64 << 10;
-/// The longest message: the protocol's library passes over longer ones in silence.
-const LONGEST: usize = DEFAULT_MAX_LINE_LENGTH;
+/// The longest message in bytes: the protocol's library passes over longer ones in silence.
+pub const LONGEST: usize = DEFAULT_MAX_LINE_LENGTH;
 /// So much of a line is kept, to find out which request is too long; more is passed over.
 const KEPT: usize = 4 * LONGEST;
 

@@ -5,13 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::allocation::{MAP_FAILED, Role, role};
 use crate::calls::CallHead;
 use crate::error::Result;
-use crate::heap::{Size, plain, size_of};
 use crate::timeline::Timeline;
 
-/// The result of a failed mmap(2).
-const MAP_FAILED: u64 = u64::MAX;
 /// Allocation functions call each other at most this deep.
 const DEEPEST: usize = 8;
 
@@ -48,16 +46,6 @@ pub struct Blocks {
     pub has_freers: bool,
 }
 
-/// Returns which argument has the block that a function frees; `None` if it frees none.
-fn freed_by(name: &str) -> Option<usize> {
-    match plain(name) {
-        "free" | "cfree" | "realloc" | "reallocarray" | "munmap" | "__munmap" => Some(0),
-        "__rust_dealloc" | "__rdl_dealloc" | "__rust_realloc" | "__rdl_realloc" => Some(0),
-        other if other.starts_with("operator delete") => Some(0),
-        _ => None,
-    }
-}
-
 impl Timeline {
     /// Finds the blocks that held `address`, at any time.
     ///
@@ -65,12 +53,19 @@ impl Timeline {
     /// The files cannot be read.
     pub fn blocks_at(&self, address: u64) -> Result<Blocks> {
         let mut makers = BTreeMap::new();
-        let mut freers = BTreeMap::new();
+        let mut freers = BTreeSet::new();
         for function in self.functions() {
-            makers.extend(size_of(&function.name).map(|size| (function.id, size)));
-            freers.extend(freed_by(&function.name).map(|argument| (function.id, argument)));
+            let Some(role) = role(function) else {
+                continue;
+            };
+            if role.gives_memory() {
+                makers.insert(function.id, role);
+            }
+            if role.takes_memory() {
+                freers.insert(function.id);
+            }
         }
-        let all: BTreeSet<u32> = makers.keys().chain(freers.keys()).copied().collect();
+        let all: BTreeSet<u32> = makers.keys().chain(&freers).copied().collect();
         let mut found: Vec<Block> = Vec::new();
         let mut has_makers = false;
         let maker_ids: BTreeSet<u32> = makers.keys().copied().collect();
@@ -82,12 +77,11 @@ impl Timeline {
         found.sort_by_key(|block| (block.made.start, u64::MAX - block.len));
         found.dedup_by_key(|block| block.made.start);
         let starts: BTreeSet<u64> = found.iter().map(|block| block.address).collect();
-        let freer_ids: BTreeSet<u32> = freers.keys().copied().collect();
         let mut frees: Vec<(u64, CallHead)> = Vec::new();
         let mut has_freers = false;
-        for head in self.calls.entered_in(&(0..u64::MAX), &freer_ids)? {
+        for head in self.calls.entered_in(&(0..u64::MAX), &freers)? {
             has_freers = true;
-            let freed = self.call(&head)?.args[freers[&head.function]];
+            let freed = self.call(&head)?.args[0];
             if starts.contains(&freed) {
                 frees.push((freed, self.outermost(&head, &all)?));
             }
@@ -116,7 +110,7 @@ impl Timeline {
     fn made(
         &self,
         head: &CallHead,
-        size: Size,
+        role: Role,
         address: u64,
         all: &BTreeSet<u32>,
     ) -> Result<Option<Block>> {
@@ -124,11 +118,8 @@ impl Timeline {
             return Ok(None);
         }
         let call = self.call(head)?;
-        let len = match size {
-            Size::Argument(number) => call.args[number],
-            Size::Product(first) => call.args[first].saturating_mul(call.args[first + 1]),
-            // Another function that it calls returns the block.
-            Size::Stored => return Ok(None),
+        let Some(len) = role.returned_len(&call.args) else {
+            return Ok(None);
         };
         let Some(start) = call.rax.filter(|start| !matches!(*start, 0 | MAP_FAILED)) else {
             return Ok(None);
@@ -137,9 +128,8 @@ impl Timeline {
             return Ok(None);
         }
         let made = self.outermost(head, all)?;
-        let is_mapped = self.name(head).contains("mmap");
         // malloc maps memory for many blocks.
-        if is_mapped && made.start != head.start || !made.returned() {
+        if role.is_of_pages() && made.start != head.start || !made.returned() {
             return Ok(None);
         }
         Ok(Some(Block {
@@ -160,26 +150,5 @@ impl Timeline {
             }
         }
         Ok(outermost)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::freed_by;
-
-    #[test]
-    fn functions_that_free_are_known_by_any_of_their_names() {
-        for name in [
-            "free",
-            "__libc_free",
-            "__GI___libc_free",
-            "operator delete(void*, unsigned long)",
-            "operator delete[](void*)",
-            "__rustc::__rust_dealloc",
-            "realloc",
-        ] {
-            assert_eq!(freed_by(name), Some(0), "{name}");
-        }
-        assert_eq!(freed_by("free_list_push"), None);
     }
 }

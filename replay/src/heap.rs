@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use store::control::FunctionDef;
 
+use crate::allocation::{MAP_FAILED, Role, library_name, role};
 use crate::calls::Calls;
 use crate::error::Result;
 
@@ -22,23 +23,10 @@ const SOURCES: [&str; 3] = ["malloc", "calloc", "realloc"];
 /// The function that posix_memalign(3) of glibc calls; it returns the block.
 const ALIGNED: &str = "_mid_memalign";
 
-/// The result of a failed mmap(2).
-const MAP_FAILED: u64 = u64::MAX;
 /// Most blocks that are kept: with more, the heap is unknown.
 const MOST_BLOCKS: usize = 1 << 22;
 /// Most blocks that are examined for one answer.
 const MOST_LOOKED_AT: usize = 1 << 16;
-
-/// How an allocation function receives the size of the block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Size {
-    /// In an argument.
-    Argument(usize),
-    /// It is the product of two arguments, from this one on.
-    Product(usize),
-    /// The call does not show it: it stores the address of the block.
-    Stored,
-}
 
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -67,35 +55,32 @@ impl Heap {
         calls: &Calls,
         functions: impl Iterator<Item = &'f FunctionDef>,
     ) -> Result<Option<Heap>> {
-        let mut sizes = BTreeMap::new();
+        let mut roles = BTreeMap::new();
         let mut sources: BTreeSet<&str> = BTreeSet::new();
         let mut has_inner = false;
         for function in functions {
-            let plain = plain(&function.name);
-            has_inner |= plain == ALIGNED;
-            sources.extend(SOURCES.iter().filter(|source| **source == plain));
-            sizes.extend(size_of(&function.name).map(|size| (function.id, size)));
+            let name = library_name(&function.name);
+            has_inner |= name == ALIGNED;
+            sources.extend(SOURCES.iter().filter(|source| **source == name));
+            let role = role(function).filter(|role| role.gives_memory());
+            roles.extend(role.map(|role| (function.id, role)));
         }
-        if sizes.is_empty() {
+        if roles.is_empty() {
             return Ok(None);
         }
         if has_inner {
-            sizes.retain(|_, size| *size != Size::Stored);
+            roles.retain(|_, role| !matches!(role, Role::Stores(_)));
         }
-        let ids: BTreeSet<u32> = sizes.keys().copied().collect();
+        let ids: BTreeSet<u32> = roles.keys().copied().collect();
         let (mut blocks, mut anywhere) = (Vec::new(), Vec::new());
         for head in calls.entered_in(&(0..u64::MAX), &ids)? {
             let Some(given) = head.end.filter(|_| head.returned()) else {
                 continue;
             };
             let call = calls.call(&head)?;
-            let len = match sizes[&head.function] {
-                Size::Argument(number) => call.args[number],
-                Size::Product(first) => call.args[first].saturating_mul(call.args[first + 1]),
-                Size::Stored => {
-                    anywhere.push(given);
-                    continue;
-                }
+            let Some(len) = roles[&head.function].returned_len(&call.args) else {
+                anywhere.push(given);
+                continue;
             };
             let Some(addr) = call.rax.filter(|addr| !matches!(*addr, 0 | MAP_FAILED)) else {
                 continue;
@@ -170,43 +155,6 @@ impl Heap {
     }
 }
 
-/// Returns how the function of this name receives the size of its block; `None` if it does not allocate.
-pub(crate) fn size_of(name: &str) -> Option<Size> {
-    match plain(name) {
-        "malloc" | "valloc" | "pvalloc" => Some(Size::Argument(0)),
-        "realloc" | "aligned_alloc" | "memalign" | ALIGNED | "mmap" | "mmap64" => {
-            Some(Size::Argument(1))
-        }
-        "calloc" => Some(Size::Product(0)),
-        "reallocarray" => Some(Size::Product(1)),
-        "posix_memalign" => Some(Size::Stored),
-        "__rust_alloc" | "__rdl_alloc" | "__rust_alloc_zeroed" => Some(Size::Argument(0)),
-        "__rust_realloc" | "__rdl_realloc" => Some(Size::Argument(3)),
-        other if other.starts_with("operator new") => Some(Size::Argument(0)),
-        _ => None,
-    }
-}
-
-/// The name of a function without glibc's prefixes: debug information has one of several names, such as
-/// `__libc_malloc`, `__GI___libc_malloc` or `__mmap`.
-#[must_use]
-pub fn plain(name: &str) -> &str {
-    // Newer compilers of Rust have them in a crate of that name.
-    let is_rust = name.starts_with("__rustc::") || name.starts_with("__rustc[");
-    let name = match name.rsplit_once("::") {
-        Some((_, name)) if is_rust => name,
-        _ => name,
-    };
-    let name = name.strip_prefix("__GI_").unwrap_or(name);
-    let name = name.strip_prefix("__libc_").unwrap_or(name);
-    match name.strip_prefix("__") {
-        Some(name @ ("mmap" | "mmap64" | "posix_memalign" | "aligned_alloc" | "reallocarray")) => {
-            name
-        }
-        _ => name,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,19 +206,5 @@ mod tests {
         assert!(!heap.is_one_block(&(0x100..0x108), 6, 30));
         assert!(heap.is_one_block(&(0x100..0x108), 10, 30));
         assert!(heap.is_one_block(&(0x100..0x108), 6, 9));
-    }
-
-    #[test]
-    fn sizes_are_where_each_function_has_them() {
-        assert_eq!(size_of("__libc_calloc"), Some(Size::Product(0)));
-        assert_eq!(size_of("reallocarray"), Some(Size::Product(1)));
-        assert_eq!(size_of("__posix_memalign"), Some(Size::Stored));
-        assert_eq!(size_of("__mmap"), Some(Size::Argument(1)));
-        assert_eq!(size_of("__GI___libc_malloc"), Some(Size::Argument(0)));
-        assert_eq!(
-            size_of("operator new(unsigned long)"),
-            Some(Size::Argument(0))
-        );
-        assert_eq!(size_of("malloc_usable_size"), None);
     }
 }

@@ -9,6 +9,7 @@
 //! The crate leaves commands and tables to `server` and `repl`, SQL to `query`, and capturing to `recorder`.
 #![forbid(unsafe_code)]
 
+mod allocation;
 mod backtrace;
 mod blocks;
 mod cache;
@@ -44,6 +45,7 @@ mod target;
 mod timeline;
 mod walk;
 
+pub use allocation::{Role, Size, known_as, library_name, role, role_of};
 pub use backtrace::Trace;
 pub use blocks::{Block, Blocks};
 pub use calls::CallHead;
@@ -53,7 +55,7 @@ pub use entries::{Answers, Entries};
 pub use error::{Error, Result};
 pub use event::{Event, Kind};
 pub use exact::{Call, Called, Returned};
-pub use heap::{UNKNOWN_BLOCK, plain as library_name};
+pub use heap::UNKNOWN_BLOCK;
 pub use history::{Parameters, Tracked};
 pub use logged_writes::LoggedWrite;
 pub use machine::StateMachine;

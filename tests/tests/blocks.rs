@@ -1,7 +1,9 @@
 //! Goal: `object` shows which calls allocated and freed the heap block at an address, and what was there before and after. Method:
 //! programs that allocate in C, C++ and Rust, recorded with the C library's functions; and without them, when it must say so.
 
-use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact, marked_line};
+use e2e::{
+    Ended, Hindsight, Program, Recording, Scratch, Status, compiled, fixture_artifact, marked_line,
+};
 
 /// Records the program's own functions and those that allocate.
 const WITH_LIBRARY: [&str; 4] = ["-f", "*", "-f", "module:libc.so*"];
@@ -99,6 +101,45 @@ fn a_block_of_operator_new_is_told_with_that_function() {
     let at = row["end_seq"].as_i64().expect("a number").to_string();
     let text = recorded.object(&[&format!("{address:#x}"), "--at", &at]);
     assert!(text.contains("made by operator new"), "{text}");
+}
+
+/// Unoptimised code calls the operator that only returns its place, `new (place) T`, once for each element of a vector.
+#[test]
+fn an_object_that_is_made_in_a_block_is_no_block() {
+    let scratch = Scratch::new("object-placed");
+    let source = r#"
+#include <vector>
+struct Item { long id, count; };
+int main() {
+    std::vector<Item> items;
+    items.push_back({1, 2});
+    std::vector<Item>().swap(items);
+}
+"#;
+    let program = compiled(&scratch, "placed.cc", source, &["-g", "-O0"]);
+    let program = Program::new(program, scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &["--memory"], &program);
+    let new = |linkage: &str, order: &str| {
+        recording.row(&format!(
+            "select c.rax, c.start_seq, c.end_seq from calls c join functions f on f.function_id = c.function_id \
+             where f.linkage = '{linkage}' order by c.start_seq {order} limit 1"
+        ))
+    };
+    let number = |row: &serde_json::Value, column: &str| row[column].as_i64().expect("a number");
+    let made = new("_Znwm", "desc");
+    let placed = new("_ZnwmPv", "asc");
+    assert_eq!(number(&made, "rax"), number(&placed, "rax"));
+    let recorded = Recorded { scratch, recording };
+    let address = format!("{:#x}", number(&made, "rax"));
+    let at = number(&placed, "end_seq").to_string();
+    let text = recorded.object(&[&address, "--at", &at]);
+    let seq = number(&made, "start_seq");
+    let head = format!(
+        "At event {at}, {address} is the first byte of a block of 16 bytes at {address}.\n  made by operator new (seq {seq}), "
+    );
+    assert!(text.starts_with(&head), "{text}");
+    assert!(text.contains("freed by operator delete (seq "), "{text}");
+    assert!(!text.contains("Before: "), "{text}");
 }
 
 #[test]

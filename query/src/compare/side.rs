@@ -34,9 +34,9 @@ use super::variables::{self, Variables};
 use super::walk::Rows;
 use crate::definitions::Definitions;
 use crate::error::Result;
-use crate::memory::{Role, role_of};
 use crate::overview::{Source, told};
 use crate::session::Session;
+use replay::{Role, role_of};
 
 /// What both recordings share.
 pub struct Common<'c> {

@@ -7,9 +7,9 @@
 use rustc_hash::FxHashMap;
 use store::control::FunctionDef;
 
-use super::kinds::{Role, Size, role};
 use super::pages::{PageCall, PageEvent, Pages};
 use crate::callers::{Call, Found};
+use replay::{Role, Size, role};
 
 /// Most bytes of a header that an allocator keeps before a block.
 const MOST_HEADER: u64 = 4096;
@@ -150,7 +150,7 @@ impl Lives {
             Role::Stores(size) => self.stores(found, size, around),
             Role::Frees => self.frees(found, call.args[0], around),
             Role::Moves(size) => {
-                let is_done = made.is_some() || call.rax == Some(0) && len(call, size) == 0;
+                let is_done = made.is_some() || call.rax == Some(0) && size.of(&call.args) == 0;
                 let after = self.makes(found, made, size, around);
                 match is_done {
                     true => self.frees(found, call.args[0], after),
@@ -173,7 +173,7 @@ impl Lives {
         let (Some(address), Some(at), Some(ts_ns)) = (made, call.end, call.end_ns()) else {
             return around;
         };
-        let size = len(call, size);
+        let size = size.of(&call.args);
         let block = address..address.saturating_add(size.max(1));
         if !around.made.iter().any(|outer| block.contains(outer)) {
             let unknown = around.unknown.unwrap_or(Unknown {
@@ -247,7 +247,7 @@ impl Lives {
             seq: call.start,
             function: call.function,
             node: found.node,
-            size: len(call, size),
+            size: size.of(&call.args),
         };
         Note {
             unknown: around.unknown.or(Some(unknown)),
@@ -300,14 +300,6 @@ impl Lives {
             )
         });
         (blocks, self.stored - self.found.min(self.stored))
-    }
-}
-
-/// Returns how many bytes a call requested.
-fn len(call: &Call, size: Size) -> u64 {
-    match size {
-        Size::Argument(number) => call.args[number],
-        Size::Product(first) => call.args[first].saturating_mul(call.args[first + 1]),
     }
 }
 

@@ -3,14 +3,11 @@
 //! All of it comes from the recorded calls of allocation functions. Memory from other functions is unknown.
 
 mod blocks;
-mod kinds;
 mod pages;
 mod report;
 
 pub use crate::callers::Frame;
 pub use blocks::{Block, End, Moment};
-pub use kinds::known_as;
-pub(crate) use kinds::{Role, Size, role_of};
 pub use report::{FreedTwice, Held, MemoryReport, Peak, Site};
 
 use crate::callers::{Progress, Tree, walk};

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::Memory;
 use super::blocks::{Block, End, Moment};
-use super::kinds::known_as;
 use crate::callers::{Frame, Frames};
 use crate::error::Result;
 use crate::report::Source;
+use replay::known_as;
 
 /// A number of blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

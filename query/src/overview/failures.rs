@@ -192,7 +192,7 @@ fn candidates_of<'t>(source: &Source<'_>, tally: &'t Tally) -> Vec<Candidate<'t>
     let kind = definition.map_or(&ValueKind::Unknown, |function| &function.ret);
     let orders = definition.is_some_and(|function| {
         let is_named = is_comparison(&function.name) || is_option_reader(&function.name);
-        is_named || compares(&function.params, tally)
+        is_named || is_ordering(&function.ret) || compares(&function.params, tally)
     });
     let (is_number, guessed) = match kind {
         ValueKind::Int { signed, .. } | ValueKind::Enum { signed, .. } => (*signed, false),
@@ -291,6 +291,15 @@ fn is_comparison(name: &str) -> bool {
     ["cmp", "compar", "collate", "operator<", "coll("]
         .iter()
         .any(|part| name.contains(part))
+}
+
+/// Returns whether a type is a result of comparisons, such as Rust's `Ordering`.
+fn is_ordering(kind: &ValueKind) -> bool {
+    let ValueKind::Enum { names, .. } = kind else {
+        return false;
+    };
+    let has = |name: &str| names.iter().any(|(_, one)| one.eq_ignore_ascii_case(name));
+    has("less") && has("greater")
 }
 
 /// A function of two pointers that returns results of both signs, neither of them rarely, orders what they point to: `qsort` and
@@ -495,6 +504,17 @@ mod tests {
         assert!(!is_comparison("open_config"));
         assert!(is_option_reader("getopt_long@plt") && is_option_reader("__getopt"));
         assert!(!is_option_reader("get_options"));
+    }
+
+    #[test]
+    fn an_ordering_is_no_failure_and_another_enumeration_may_be_one() {
+        let of = |names: [&str; 2]| ValueKind::Enum {
+            bytes: 1,
+            signed: true,
+            names: vec![(-1, names[0].to_owned()), (1, names[1].to_owned())],
+        };
+        assert!(is_ordering(&of(["Less", "Greater"])));
+        assert!(!is_ordering(&of(["ERR_LESS", "OK"])));
     }
 
     #[test]

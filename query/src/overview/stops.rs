@@ -10,6 +10,7 @@ use store::recording::RecordingState;
 use super::source::{Source, told};
 use super::tally::Tallies;
 use crate::error::Result;
+use crate::report::Raised;
 
 /// Most events of stops that are looked at.
 const MOST: usize = 100_000;
@@ -46,11 +47,12 @@ impl Stops {
     /// The recording cannot be read.
     pub fn of(source: &Source<'_>) -> Result<Stops> {
         let sql = format!(
-            "select seq, tid, ts_ns, kind, value from events where kind in ('pause', 'resume', 'arming') \
+            "select seq, tid, ts_ns, kind, value from events where kind in ('pause', 'resume', 'arming', 'exception') \
              and tid is not null order by seq limit {MOST}"
         );
         let mut all: Vec<Stop> = Vec::new();
         let mut open: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut raised = Raised::default();
         for row in source.ask(&sql)? {
             let tid = row.number(1).and_then(|tid| u32::try_from(tid).ok());
             let (Some(seq), Some(tid), Some(ts_ns)) = (row.count(0), tid, row.number(2)) else {
@@ -70,9 +72,11 @@ impl Stops {
                 }
                 // A thread waited until functions were armed.
                 Some("arming") => all.push(stop(ts_ns - row.number(4).unwrap_or(0), Some(ts_ns))),
+                Some("exception") => raised = Raised::new(tid, seq, ts_ns),
                 _ => {
+                    let since_ns = raised.stopped_ns(tid, seq, ts_ns);
                     open.entry(tid).or_insert_with(|| {
-                        all.push(stop(ts_ns, None));
+                        all.push(stop(since_ns, None));
                         all.len() - 1
                     });
                 }

@@ -16,6 +16,32 @@ pub struct Away {
     held: FxHashMap<u32, Stretches>,
 }
 
+/// The exception of a thread that was seen last. The thread waits from then on, while memory is copied, and the pause follows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Raised {
+    tid: u32,
+    seq: u64,
+    at_ns: i64,
+}
+
+impl Raised {
+    /// Most events from an exception to the pause that it causes: between them is the copy of memory.
+    const NEAR: u64 = 2;
+
+    /// Takes the thread, the event and its time in ns.
+    pub fn new(tid: u32, seq: u64, at_ns: i64) -> Raised {
+        Raised { tid, seq, at_ns }
+    }
+
+    /// Returns since when a thread was stopped that pauses at an event.
+    pub fn stopped_ns(self, tid: u32, seq: u64, at_ns: i64) -> i64 {
+        match self.tid == tid && (self.seq + 1..=self.seq + Self::NEAR).contains(&seq) {
+            true => self.at_ns,
+            false => at_ns,
+        }
+    }
+}
+
 impl Away {
     /// Takes when the program ended, and when which thread was held, in any order.
     pub fn new(until_ns: i64, mut held: Vec<(u32, i64, i64)>) -> Away {
@@ -91,6 +117,17 @@ mod tests {
             depth: 0,
             parent: None,
         }
+    }
+
+    #[test]
+    fn a_thread_is_stopped_since_its_exception() {
+        let raised = Raised::new(7, 45, 100);
+        assert_eq!(raised.stopped_ns(7, 47, 900), 100);
+        assert_eq!(raised.stopped_ns(7, 46, 900), 100);
+        // The program went on after it.
+        assert_eq!(raised.stopped_ns(7, 48, 900), 900);
+        assert_eq!(raised.stopped_ns(8, 46, 900), 900);
+        assert_eq!(Raised::default().stopped_ns(7, 3, 900), 900);
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::error::Result;
 use crate::rows::ask;
 use crate::session::Session;
 use away::Away;
+pub(crate) use away::Raised;
 pub(crate) use cost::{Cost, Costs};
 pub(crate) use read::Groups;
 use tree::NONE;

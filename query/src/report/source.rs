@@ -6,7 +6,7 @@ use replay::Timeline;
 use rustc_hash::FxHashMap;
 use store::columns::EventsFile;
 
-use super::away::Away;
+use super::away::{Away, Raised};
 use crate::asking::execution;
 use crate::definitions::Definitions;
 use crate::error::Result;
@@ -82,6 +82,7 @@ impl Source {
                 .map_err(|error| execution(failed(error)))?,
         };
         let mut stopped: FxHashMap<u32, i64> = FxHashMap::default();
+        let mut raised = Raised::default();
         let mut held = Vec::new();
         let filled = reader.parts().iter().filter(|part| part.part.events > 0);
         for part in filled {
@@ -90,8 +91,10 @@ impl Source {
                 let mut armings = Vec::new();
                 file.heads(page, |event| match (event.tid, event.kind) {
                     (Some(_), "arming") => armings.push(event.seq),
+                    (Some(tid), "exception") => raised = Raised::new(tid, event.seq, event.ts_ns),
                     (Some(tid), "pause") => {
-                        stopped.entry(tid).or_insert(event.ts_ns);
+                        let since = raised.stopped_ns(tid, event.seq, event.ts_ns);
+                        stopped.entry(tid).or_insert(since);
                     }
                     (Some(tid), "resume") => {
                         let since = stopped.remove(&tid);

@@ -230,8 +230,8 @@ fn exit(event: &ReadEvent) -> ExitReport {
 }
 
 fn told(event: &ReadEvent) -> String {
-    match &event.text {
+    match event.text.as_deref() {
+        Some("") | None => event.kind.clone(),
         Some(text) => format!("{}: {text}", event.kind),
-        None => event.kind.clone(),
     }
 }

@@ -52,6 +52,7 @@ impl EndReply {
 
 impl Verb for Stop {
     const NAME: &'static str = "stop";
+    const ALIASES: &'static [&'static str] = &["kill"];
     const DOC: &'static str =
         "Kill the program and close its recording; ending the last session ends the daemon";
     const NEEDS: Needs = Needs::Control;

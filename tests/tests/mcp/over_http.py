@@ -27,6 +27,16 @@ try:
             raise AssertionError("a request without the token was answered")
         except urllib.error.HTTPError as error:
             assert error.code == 401, error
+    longest = 16 << 20
+    too_long = b" " * (longest + 1)
+    try:
+        urllib.request.urlopen(
+            urllib.request.Request(address, data=too_long, headers={"Authorization": f"Bearer {token}"})
+        )
+        raise AssertionError("a request that is too long was answered")
+    except urllib.error.HTTPError as error:
+        assert error.code == 413, error
+        assert str(longest) in error.read().decode(), error
 
     async def main():
         headers = {"Authorization": f"Bearer {token}"}

@@ -19,9 +19,9 @@ use super::forms::Word;
 use super::hashing::Hashing;
 use super::read::{Batch, CallFiles, Position};
 use crate::error::Result;
-use crate::memory::{Role, Size, role_of};
 use blocks::{Blocks, Lives};
 use descriptors::Descriptors;
+use replay::{Role, Size, role_of};
 
 /// Blocks and descriptors that are kept. Of a recording with more, all memory is one class, and so are all descriptors.
 const MOST: usize = 1 << 20;

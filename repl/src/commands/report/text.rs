@@ -12,6 +12,7 @@ use server::quantity::{count, duration, grouped};
 use super::Args;
 use crate::error::Error;
 use crate::render::{Align, Column, Layout, Paint, Table, Terminal, escaped};
+use crate::suggest::nearest;
 
 /// Paths with a smaller share of the time are omitted from the tree.
 const LEAST_SHARE: f64 = 0.001;
@@ -198,7 +199,10 @@ pub fn chosen<'r>(found: &'r Report, wanted: &str) -> Result<Vec<&'r FunctionTim
         [_] => Ok(part),
         [] => Err(Error::usage(
             format!("no recorded call is of a function called {wanted}"),
-            Some("hindsight report RECORDING lists those that were called; the table probes says which are not recorded".to_owned()),
+            Some(match nearest(wanted, all().map(|f| f.function.as_str())) {
+                Some(near) => format!("did you mean {}?", within(near, NAME_COLUMNS)),
+                None => "hindsight report RECORDING lists those that were called; the table probes says which are not recorded".to_owned(),
+            }),
         )),
         several => {
             let names = several.iter().take(NAMES);

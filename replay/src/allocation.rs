@@ -1,6 +1,5 @@
-//! What a function does with memory, by its name.
+//! Allocation functions: what a function does with memory, by its name.
 
-use replay::library_name;
 use store::control::FunctionDef;
 
 /// How a function receives the size of a block.
@@ -10,6 +9,17 @@ pub enum Size {
     Argument(usize),
     /// It is the product of two arguments, from this one on.
     Product(usize),
+}
+
+impl Size {
+    /// Returns the size in bytes that a call with these arguments requests.
+    #[must_use]
+    pub fn of(self, args: &[u64; 6]) -> u64 {
+        match self {
+            Size::Argument(number) => args[number],
+            Size::Product(first) => args[first].saturating_mul(args[first + 1]),
+        }
+    }
 }
 
 /// What a function does with memory.
@@ -37,7 +47,33 @@ impl Role {
     pub fn is_of_pages(self) -> bool {
         matches!(self, Role::Maps | Role::Unmaps | Role::Remaps)
     }
+
+    /// Returns whether the program has more memory afterwards, or has it elsewhere.
+    #[must_use]
+    pub fn gives_memory(self) -> bool {
+        !matches!(self, Role::Frees | Role::Unmaps)
+    }
+
+    /// Returns whether the program no longer has the memory at its first argument, or has it elsewhere.
+    #[must_use]
+    pub fn takes_memory(self) -> bool {
+        !matches!(self, Role::Makes(_) | Role::Stores(_) | Role::Maps)
+    }
+
+    /// Returns the size in bytes of the memory whose address a call with these arguments returns; `None` if it returns none.
+    #[must_use]
+    pub fn returned_len(self, args: &[u64; 6]) -> Option<u64> {
+        match self {
+            Role::Makes(size) | Role::Moves(size) => Some(size.of(args)),
+            Role::Maps => Some(args[1]),
+            Role::Remaps => Some(args[2]),
+            Role::Stores(_) | Role::Frees | Role::Unmaps => None,
+        }
+    }
 }
+
+/// How glibc's mmap(2) and mremap(2) report failure: `MAP_FAILED`.
+pub(crate) const MAP_FAILED: u64 = u64::MAX;
 
 /// The linker's names of the operators that only return or take a place: `new (place) T`.
 const PLACEMENT: [&str; 4] = ["_ZnwmPv", "_ZnamPv", "_ZdlPvS_", "_ZdaPvS_"];
@@ -59,8 +95,6 @@ pub fn role_of(name: &str, linkage: &str) -> Option<Role> {
 
 fn of_name(name: &str) -> Option<Role> {
     use Size::{Argument, Product};
-    // Compilers make copies of a function for some arguments: `_mid_memalign.constprop.0`.
-    let name = name.split_once(".constprop").map_or(name, |(name, _)| name);
     Some(match library_name(name) {
         "malloc" | "valloc" | "pvalloc" => Role::Makes(Argument(0)),
         "aligned_alloc" | "memalign" | "_mid_memalign" => Role::Makes(Argument(1)),
@@ -70,8 +104,8 @@ fn of_name(name: &str) -> Option<Role> {
         "reallocarray" => Role::Moves(Product(1)),
         "free" | "cfree" => Role::Frees,
         "mmap" | "mmap64" => Role::Maps,
-        "munmap" | "__munmap" => Role::Unmaps,
-        "mremap" | "__mremap" => Role::Remaps,
+        "munmap" => Role::Unmaps,
+        "mremap" => Role::Remaps,
         "__rust_alloc" | "__rdl_alloc" | "__rg_alloc" => Role::Makes(Argument(0)),
         "__rust_alloc_zeroed" | "__rdl_alloc_zeroed" | "__rg_alloc_zeroed" => {
             Role::Makes(Argument(0))
@@ -95,6 +129,29 @@ pub fn known_as(name: &str) -> &str {
     }
 }
 
+/// The name of a function without glibc's prefixes: debug information has one of several names, such as `__libc_malloc`,
+/// `__GI___libc_malloc` or `__mmap`.
+#[must_use]
+pub fn library_name(name: &str) -> &str {
+    // Compilers make copies of a function for some arguments: `_mid_memalign.constprop.0`.
+    let name = name.split_once(".constprop").map_or(name, |(name, _)| name);
+    // Newer compilers of Rust have theirs in a crate of that name.
+    let is_rust = name.starts_with("__rustc::") || name.starts_with("__rustc[");
+    let name = match name.rsplit_once("::") {
+        Some((_, name)) if is_rust => name,
+        _ => name,
+    };
+    let name = name.strip_prefix("__GI_").unwrap_or(name);
+    let name = name.strip_prefix("__libc_").unwrap_or(name);
+    match name.strip_prefix("__") {
+        Some(
+            name @ ("mmap" | "mmap64" | "munmap" | "mremap" | "posix_memalign" | "aligned_alloc"
+            | "reallocarray"),
+        ) => name,
+        _ => name,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,11 +169,28 @@ mod tests {
             ("__rustc::__rust_realloc", Role::Moves(Size::Argument(3))),
             ("__mmap", Role::Maps),
             ("_mid_memalign.constprop.0", Role::Makes(Size::Argument(1))),
+            ("__GI___munmap", Role::Unmaps),
+            ("__libc_free", Role::Frees),
+            ("operator delete(void*, unsigned long)", Role::Frees),
+            ("__rustc::__rust_dealloc", Role::Frees),
+            ("reallocarray", Role::Moves(Size::Product(1))),
+            ("__posix_memalign", Role::Stores(Size::Argument(2))),
         ] {
             assert_eq!(of_name(name), Some(role), "{name}");
         }
-        assert_eq!(of_name("malloc_trim"), None);
+        for name in ["malloc_trim", "malloc_usable_size", "free_list_push"] {
+            assert_eq!(of_name(name), None, "{name}");
+        }
         assert_eq!(known_as("operator new[](unsigned long)"), "operator new[]");
         assert_eq!(known_as("__GI___libc_malloc"), "malloc");
+    }
+
+    #[test]
+    fn a_place_that_is_only_returned_is_no_block() {
+        let name = "operator new(unsigned long, void*)";
+        assert_eq!(role_of(name, "_ZnwmPv"), None);
+        let nothrow = "operator new(unsigned long, std::nothrow_t const&)";
+        let makes = Some(Role::Makes(Size::Argument(0)));
+        assert_eq!(role_of(nothrow, "_ZnwmRKSt9nothrow_t"), makes);
     }
 }
