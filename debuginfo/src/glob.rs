@@ -9,6 +9,8 @@ use std::path::Path;
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::functions::short_name;
+use crate::lines::names_function;
+use crate::types::without_arguments;
 
 /// A pattern for names.
 #[derive(Debug, Clone)]
@@ -59,12 +61,22 @@ impl Glob {
         self.text == name || matchers.any(|matcher| matcher.is_match(name))
     }
 
-    /// Returns whether it matches the full name of a function, or the short one.
+    /// Returns whether it matches the full name of a function, or the short one. A name without wildcards may lack template
+    /// arguments, and a name with a scope may lack the scopes around that.
     #[must_use]
     pub fn matches_function(&self, name: &str) -> bool {
         // Without a scope or arguments, a short name has nothing that the full one lacks.
         let may_be_short = self.text.contains("::") || self.text.contains('<');
-        self.matches(name) || may_be_short && self.matches(&short_name(name))
+        self.matches(name)
+            || may_be_short && self.matches(&short_name(name))
+            || self.lacks_parts_of(name)
+    }
+
+    fn lacks_parts_of(&self, name: &str) -> bool {
+        match self.text.contains("::") {
+            true => names_function(&self.text, name),
+            false => without_arguments(name) == self.text,
+        }
     }
 
     /// Returns whether the pattern matches `path` or its last component.
@@ -102,6 +114,22 @@ mod tests {
         ] {
             let glob = Glob::new(pattern);
             assert_eq!(glob.matches(text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_functions_name_may_be_left_out() {
+        for (pattern, name, expected) in [
+            ("twice", "twice<int>", true),
+            ("Cache::get", "ns::Cache<int, long>::get", true),
+            ("Thing::go", "ns::Thing::go", true),
+            ("go", "ns::Thing::go", false),
+            ("get", "Cache<int, long>::get", false),
+            ("Cache::g*", "ns::Cache<int, long>::get", false),
+            ("open", "File::open", false),
+        ] {
+            let glob = Glob::new(pattern);
+            assert_eq!(glob.matches_function(name), expected, "{pattern} {name}");
         }
     }
 

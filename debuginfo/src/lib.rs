@@ -78,7 +78,8 @@ pub use functions::{short_name, short_name_at};
 pub use glob::Glob;
 pub use lines::{
     CallAt, FunctionPlace, InlinedCall, InlinedCopy, LineError, LineGoal, LinePlace, Look,
-    SourceCopies, SourceError, SourceLine, SourceText, Standing, StepLine, with_source_copies,
+    SourceCopies, SourceError, SourceLine, SourceText, Standing, StepLine, names_function,
+    with_source_copies,
 };
 pub use location::ValuePlace;
 pub use location::{FrameContext, at_frame};

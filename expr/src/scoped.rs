@@ -1,8 +1,7 @@
 //! Expressions over variables qualified with their function, as in `push::q->len`: finds the function and the
 //! expression to evaluate in it.
 
-use debuginfo::short_name;
-use debuginfo::types::name_fit;
+use debuginfo::names_function;
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
@@ -37,10 +36,10 @@ pub fn without_path(text: &str, path: &str) -> String {
     left + rest
 }
 
-/// Returns whether `path` names the function called `function` in full.
+/// Returns whether `path` names the function called `function`. Scopes and template arguments may be left out.
 #[must_use]
 pub fn is_called(function: &str, path: &str) -> bool {
-    name_fit(path, function).is_some() || name_fit(path, &short_name(function)).is_some()
+    path == function || names_function(path, function)
 }
 
 #[cfg(test)]

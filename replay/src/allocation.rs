@@ -14,7 +14,7 @@ pub enum Size {
 impl Size {
     /// Returns the size in bytes that a call with these arguments requests.
     #[must_use]
-    pub fn of(self, args: &[u64; 6]) -> u64 {
+    pub fn of(self, args: &[u64]) -> u64 {
         match self {
             Size::Argument(number) => args[number],
             Size::Product(first) => args[first].saturating_mul(args[first + 1]),
@@ -62,7 +62,7 @@ impl Role {
 
     /// Returns the size in bytes of the memory whose address a call with these arguments returns; `None` if it returns none.
     #[must_use]
-    pub fn returned_len(self, args: &[u64; 6]) -> Option<u64> {
+    pub fn returned_len(self, args: &[u64]) -> Option<u64> {
         match self {
             Role::Makes(size) | Role::Moves(size) => Some(size.of(args)),
             Role::Maps => Some(args[1]),

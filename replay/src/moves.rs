@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use debuginfo::{Diagnostic, Glob, short_name_at};
+use debuginfo::{Diagnostic, Glob, names_function, short_name_at};
 
 use crate::calls::CallHead;
 use crate::error::{Error, Result};
@@ -328,7 +328,8 @@ impl Timeline {
         }
     }
 
-    /// Returns the ids of the functions whose name matches `pattern`, a [`Glob`].
+    /// Returns the ids of the functions whose name matches `pattern`, a [`Glob`]; if there are none, of those whose name
+    /// ends with it.
     #[must_use]
     pub fn functions_matching(&self, pattern: &str) -> BTreeSet<u32> {
         let glob = Glob::new(pattern);
@@ -337,7 +338,13 @@ impl Timeline {
             let plain = function.name.split(['(', '<']).next().unwrap_or_default();
             glob.matches_function(&function.name) || matches(&function.linkage) || matches(plain)
         });
-        found.map(|function| function.id).collect()
+        let found: BTreeSet<u32> = found.map(|function| function.id).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        let ending = self.functions();
+        let ending = ending.filter(|function| names_function(pattern, &function.name));
+        ending.map(|function| function.id).collect()
     }
 
     /// Returns the ids of the functions that are declared in a file whose path ends with `file`, the last one at or

@@ -13,7 +13,7 @@ use crate::dies::{Die, DieReader};
 use crate::functions::short_name;
 use crate::glob::Glob;
 use crate::module::Module;
-use crate::types::{DieId, Type, canonical, same_text, with_session, without_arguments};
+use crate::types::{ANONYMOUS, DieId, Type, canonical, same_text, with_session, without_arguments};
 
 /// Parameters of one function that are compared.
 const MAX_PARAMETERS: usize = 64;
@@ -130,7 +130,14 @@ impl<'p> Pattern<'p> {
         let name = &*without_tags(name, &self.name);
         // Otherwise a short name has nothing that the full one lacks.
         let may_be_short = self.name.contains('<') || self.name.contains("::");
-        self.fits_end(name) || may_be_short && self.fits_end(&short_name(name))
+        self.fits_end(name)
+            || may_be_short && self.fits_end(&short_name(name))
+            || self.fits_visible(name)
+    }
+
+    /// Members of a namespace without a name are names of the scope around it.
+    fn fits_visible(&self, name: &str) -> bool {
+        name.contains(ANONYMOUS) && self.fits_end(&name.replace(&format!("{ANONYMOUS}::"), ""))
     }
 
     /// Matches the end of a name.
@@ -198,6 +205,18 @@ impl<'p> Pattern<'p> {
         });
         described.unwrap_or(false)
     }
+}
+
+/// Returns whether `asked`, without wildcards, may mean the function called `name`. Scopes at the beginning and template
+/// arguments may be left out.
+#[must_use]
+pub fn names_function(asked: &str, name: &str) -> bool {
+    let pattern = Pattern::read(asked);
+    let is_plain = !pattern.is_glob() && pattern.file.is_none() && pattern.parameters.is_none();
+    let last = key(&pattern.name);
+    // Few names have its last component. Those of operators may have spaces.
+    let may_be = !last.is_empty() && (last.starts_with("operator") || name.contains(&last));
+    is_plain && may_be && pattern.fits_inside(name)
 }
 
 /// Returns the types of a function's parameters, as its debug information names them.
@@ -360,6 +379,28 @@ mod tests {
                 "{name}: {}",
                 key(name)
             );
+        }
+    }
+
+    #[test]
+    fn functions_are_named_without_scopes_and_arguments() {
+        for (asked, name, expected) in [
+            ("f", "ns::f<int>", true),
+            ("Stack::push", "ns::Stack<int, 3>::push<long>", true),
+            (
+                "Vec<i32>::push",
+                "alloc::vec::Vec<i32, alloc::alloc::Global>::push",
+                true,
+            ),
+            ("app::deep", "app::(anonymous namespace)::deep", true),
+            ("Stack::push", "Stack<int>::pushed", false),
+            ("Stack::*", "Stack<int>::push", false),
+            ("a.c:f", "f", false),
+            ("f(int)", "f", false),
+            ("", "f", false),
+            ("::", "f", false),
+        ] {
+            assert_eq!(names_function(asked, name), expected, "{asked} {name}");
         }
     }
 

@@ -39,8 +39,8 @@ pub use numbers::{FloatFormat, Step};
 pub(crate) use parts::{bit_range, constant_offset, enumerators, stated_size};
 pub(crate) use read::{constant, language_of, with_session};
 pub(crate) use spelling::canonical;
-pub use text::name_fit;
-pub(crate) use text::{same_text, without_arguments};
+pub(crate) use text::name_fit;
+pub(crate) use text::{ANONYMOUS, same_text, without_arguments};
 
 use crate::module::Module;
 

@@ -75,7 +75,7 @@ fn last_scope(name: &str) -> usize {
 }
 
 /// What stands for a namespace without a name.
-pub(super) const ANONYMOUS: &str = "(anonymous namespace)";
+pub(crate) const ANONYMOUS: &str = "(anonymous namespace)";
 
 /// Returns whether `asked` is `full`, or its end after a `::`. In both cases `asked` may omit the arguments at the end
 /// altogether, and namespaces without a name, whose members are names of the scope around them.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use store::control::FunctionDef;
 
 use super::pages::{PageCall, PageEvent, Pages};
-use crate::callers::{Call, Found};
+use crate::callers::Found;
 use replay::{Role, Size, role};
 
 /// Most bytes of a header that an allocator keeps before a block.

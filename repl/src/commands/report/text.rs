@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use debuginfo::names_function;
 use query::Report;
 use query::overview::within;
 use query::report::{FunctionTime, Paths};
@@ -180,7 +181,8 @@ fn notes(out: &mut dyn Write, found: &Report, raw: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the functions of a name: all of exactly that name, or else the only one with that part.
+/// Returns the functions of a name: all of exactly that name, or else those whose name lacks no more than scopes or template
+/// arguments of it, or else the only one with that part.
 ///
 /// # Errors
 /// There is none, or there are several.
@@ -193,6 +195,12 @@ pub fn chosen<'r>(found: &'r Report, wanted: &str) -> Result<Vec<&'r FunctionTim
     let shown: Vec<_> = all().filter(|f| is_shown_as(f, wanted)).collect();
     if !shown.is_empty() {
         return Ok(shown);
+    }
+    let named: Vec<_> = all()
+        .filter(|f| names_function(wanted, &f.function))
+        .collect();
+    if !named.is_empty() {
+        return Ok(named);
     }
     let part: Vec<_> = all().filter(|f| f.function.contains(wanted)).collect();
     match part.as_slice() {
