@@ -2,7 +2,8 @@
 //! programs that allocate in C, C++ and Rust, recorded with the C library's functions; and without them, when it must say so.
 
 use e2e::{
-    Ended, Hindsight, Program, Recording, Scratch, Status, compiled, fixture_artifact, marked_line,
+    Ended, Hindsight, Program, Recording, Row, Scratch, Status, compiled, fixture_artifact,
+    marked_line,
 };
 
 /// Records the program's own functions and those that allocate.
@@ -125,7 +126,7 @@ int main() {
              where f.linkage = '{linkage}' order by c.start_seq {order} limit 1"
         ))
     };
-    let number = |row: &serde_json::Value, column: &str| row[column].as_i64().expect("a number");
+    let number = |row: &Row, column: &str| row[column].as_i64().expect("a number");
     let made = new("_Znwm", "desc");
     let placed = new("_ZnwmPv", "asc");
     assert_eq!(number(&made, "rax"), number(&placed, "rax"));

@@ -52,6 +52,64 @@ fn globs_select_by_demangled_name() {
     );
 }
 
+/// A recording of calls: every command takes the names that people write in programs.
+#[test]
+fn names_may_lack_template_arguments_and_outer_scopes() {
+    let source = r#"
+namespace app {
+template <class K, class V> struct Cache {
+    V value{};
+    __attribute__((noinline)) V get(K key) { return value += static_cast<V>(key); }
+};
+__attribute__((noinline)) int get(int n) { return n + 1; }
+}
+template <class T> __attribute__((noinline)) T twice(T x) { return x + x; }
+int main() {
+    app::Cache<int, long> one;
+    app::Cache<long, double> other;
+    return one.get(1) + other.get(2) + twice(1) + twice(0.5) + app::get(1) == 8 ? 0 : 1;
+}
+"#;
+    let scratch = Scratch::new("short-names");
+    let program = compiled(&scratch, "short.cc", source, &["-g", "-O0"]);
+    let program = Program::new(program, scratch.path());
+    let options = ["-f", "Cache::get", "-f", "twice"];
+    let (_, recording) = Hindsight::record(&scratch, &options, &program);
+    let named = [
+        "app::Cache<int, long>::get",
+        "app::Cache<long, double>::get",
+        "twice<double>",
+        "twice<int>",
+    ];
+    assert_eq!(traced(&recording), named);
+    let report = Hindsight::command(&scratch, &["report", "rec", "Cache::get"]).run();
+    for of in &named[..2] {
+        assert!(report.text().contains(&format!("{of} (")), "{report:?}");
+    }
+    let past = recording.prompt(&[
+        "break Cache::get",
+        "continue",
+        "delete",
+        "break twice",
+        "continue",
+    ]);
+    let past = past.text();
+    assert!(
+        past.contains("Breakpoint 1: Cache::get (2 functions)"),
+        "{past}"
+    );
+    assert!(
+        past.contains("entry of app::Cache<int, long>::get"),
+        "{past}"
+    );
+    assert!(past.contains(": twice (2 functions)"), "{past}");
+    let slip = Hindsight::command(&scratch, &["report", "rec", "twise<int>"]).run();
+    assert!(
+        slip.errors().contains("did you mean twice<int>?"),
+        "{slip:?}"
+    );
+}
+
 #[test]
 fn exclusions_win() {
     let (_scratch, recording) = record_alone(
