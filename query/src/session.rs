@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use debuginfo::names_function;
 use store::Reader;
 
 use crate::answer::Answer;
@@ -168,14 +169,15 @@ impl Session {
         self.asking.function_names()
     }
 
-    /// Returns the names of recorded functions that are nearest to `name`, nearest first: `None` if one contains
-    /// it.
+    /// Returns the names of recorded functions that are nearest to `name`, nearest first: `None` if it means one, or a part of
+    /// one.
     pub fn functions_near(&self, name: &str) -> Option<Vec<String>> {
         let names = || {
             let functions = self.definitions().functions();
             functions.map(|function| function.name.as_str())
         };
-        let is_known = names().any(|known| known.contains(name));
+        let means = |known: &str| known.contains(name) || names_function(name, known);
+        let is_known = names().any(means);
         (!is_known).then(|| suggest(name, names()))
     }
 }

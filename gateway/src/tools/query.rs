@@ -64,7 +64,7 @@ pub struct Args {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct TextFilter {
-    /// It is exactly this
+    /// It is exactly this; a function's name may lack template arguments (Cache::get)
     equals: Option<String>,
     /// It has this in it
     contains: Option<String>,
@@ -475,15 +475,36 @@ fn all(conditions: &[String]) -> String {
     }
 }
 
+/// Returns a regular expression for the functions that a name means if it lacks template arguments, and, if it has a scope, the
+/// scopes around that, as `-f` does.
+fn lacking_parts(name: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+    let parts: Vec<&str> = name.split("::").collect();
+    let are_words = name.chars().all(is_plain) && !parts.contains(&"");
+    let begins = if parts.len() > 1 { "(^|::)" } else { "^" };
+    are_words.then(|| format!("{begins}{}(<.*>)?$", parts.join("(<.*>)?::")))
+}
+
 impl TextFilter {
-    /// The condition on the table of functions: the name is the full one or the short one.
+    /// The condition on the table of functions: the name is the full one or the short one, or lacks parts of them.
     fn of_functions(&self) -> String {
         let of = |column| {
             let mut conditions = Vec::new();
             self.add(column, &mut conditions);
             all(&conditions)
         };
-        format!("(({}) or ({}))", of("name"), of("short_name"))
+        let mut ways = vec![of("name"), of("short_name")];
+        if let Some(pattern) = self.equals.as_deref().and_then(lacking_parts) {
+            let same = TextFilter {
+                equals: None,
+                matches: self.matches.clone(),
+                contains: self.contains.clone(),
+            };
+            let mut conditions = vec![format!("name ~ {}", quoted(&pattern))];
+            same.add("name", &mut conditions);
+            ways.push(all(&conditions));
+        }
+        format!("(({}))", ways.join(") or ("))
     }
 
     fn add(&self, column: &str, conditions: &mut Vec<String>) {
@@ -557,6 +578,16 @@ mod tests {
                 !chosen.contains("ret_text") && chosen.contains("desc"),
                 "{chosen}"
             );
+        }
+    }
+
+    #[test]
+    fn names_lack_template_arguments_and_outer_scopes() {
+        let expected = Some("(^|::)Cache(<.*>)?::get(<.*>)?$".to_owned());
+        assert_eq!(lacking_parts("Cache::get"), expected);
+        assert_eq!(lacking_parts("get"), Some("^get(<.*>)?$".to_owned()));
+        for whole in ["Cache<int>::get", "operator()", "::get", "", "a b"] {
+            assert_eq!(lacking_parts(whole), None, "{whole}");
         }
     }
 

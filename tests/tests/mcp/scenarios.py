@@ -464,6 +464,8 @@ async def named(tools, recording, program):
         for filter in ("equals", "contains"):
             asked = await tools("debug_query", function={filter: name}, **of)
             assert [call["function"] for call in asked["events"]] == [short] * 5, asked
+    asked = await tools("debug_query", function={"equals": "Cache::get"}, **of)
+    assert [call["function"] for call in asked["events"]] == [short] * 5, asked
     asked = await tools("debug_query", function={"matches": "^Cache<int, std::string>::get"}, verbosity="full", limit=1, **of)
     call = asked["events"][0]
     assert (call["function"], call["fullName"]) == (short, row["name"]), call

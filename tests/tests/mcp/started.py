@@ -120,7 +120,14 @@ async def blocks(tools, program):
     assert "malloc" in told and "free" in told, told
     nothing = await tools.text("debug_object", sessionId=session, address="0x10")
     assert "no recorded call returned" in nothing, nothing
+    recording = launched["recording"]
     await tools("debug_session", sessionId=session, action="stop")
+    # The finished recording tells the same.
+    afterwards = await tools.text("debug_object", recording=recording, address=address)
+    assert "malloc" in afterwards and "free" in afterwards, afterwards
+    call = (await tools("debug_query", recording=recording, function={"equals": "given"}, limit=1))["events"][0]
+    then = await tools.text("debug_object", recording=recording, address=address, at=call["seq"])
+    assert then.startswith(f"At event {call['seq']}, {address} is the first byte of a block of 100 bytes"), then
 
 
 if __name__ == "__main__":
