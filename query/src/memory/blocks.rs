@@ -353,6 +353,7 @@ fn page_call(role: Role, found: &Found<'_, Note>) -> Option<PageEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::callers::Call;
     use store::control::ValueKind;
 
     const NAMES: [&str; 6] = [
