@@ -284,7 +284,11 @@ def shutdown():
         // What Frida leaves behind while it is there: a thread of this name.
         let (end, wait) = mpsc::channel::<()>();
         let thread = thread::Builder::new().name("gum-js-loop".to_owned());
-        let there = thread.spawn(move || drop(wait.recv())).unwrap();
+        let there = thread
+            .spawn(move || {
+                let _ = wait.recv();
+            })
+            .unwrap();
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
         let stays = left(std::process::id() as i32);
         left(child.id() as i32).unwrap();
