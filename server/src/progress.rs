@@ -93,6 +93,8 @@ impl Told {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::AssertUnwindSafe;
+
     use super::*;
 
     #[test]
@@ -100,7 +102,7 @@ mod tests {
         let (heard, hear) = mpsc::channel();
         let notify: Notify = Arc::new(move |notice| heard.send(notice.text).unwrap());
         // The work ends once there were two notices.
-        let texts = told("closing the recording", &notify, || {
+        let texts = told("closing the recording", &notify, move || {
             [hear.recv().unwrap(), hear.recv().unwrap()]
         });
         for text in texts {
@@ -118,7 +120,9 @@ mod tests {
     fn short_work_says_nothing_and_panics_pass() {
         let notify: Notify = Arc::new(|notice| panic!("{notice:?}"));
         assert_eq!(told("nothing", &notify, || 7), 7);
-        let failed = std::panic::catch_unwind(|| told("a panic", &notify, || panic!("this one")));
+        let failed = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            told("a panic", &notify, || panic!("this one"));
+        }));
         assert!(failed.is_err());
     }
 

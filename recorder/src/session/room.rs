@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_short_burst_is_no_reason() {
-        assert_eq!(warned(|second| 20_000 - 900 * second.min(2)), None);
+        assert_eq!(warned(|second| 20_000 - 900 * second.min(1)), None);
     }
 
     #[test]
