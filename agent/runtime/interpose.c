@@ -334,12 +334,14 @@ void hs_setrlimit (void), hs_getrlimit (void), hs_prlimit (void);
  * the unwinder and longjmp leave frames, jumps here. */
 static void * hs_original_hs_before_syscall, * hs_original_hs_after_syscall;
 static void * hs_original_hs_unwinder_leaves, * hs_original_hs_longjmp_leaves;
+static void * hs_original_hs_longjmp_of_musl_leaves;
 
 const struct hs_replacement hs_replacements[] = {
   REPLACED (hs_before_syscall, hs_before_syscall),
   REPLACED (hs_after_syscall, hs_after_syscall),
   REPLACED (hs_unwinder_leaves, hs_unwinder_leaves),
   REPLACED (hs_longjmp_leaves, hs_longjmp_leaves),
+  REPLACED (hs_longjmp_of_musl_leaves, hs_longjmp_of_musl_leaves),
   REPLACED (write, hs_write),
   REPLACED (writev, hs_writev),
   REPLACED (fork, hs_fork),

@@ -238,6 +238,7 @@ void hs_before_syscall (void);
 void hs_after_syscall (void);
 void hs_unwinder_leaves (void);
 void hs_longjmp_leaves (void);
+void hs_longjmp_of_musl_leaves (void);
 void hs_record_words (uint64_t word1, const volatile uint64_t * words,
                       uint64_t count);
 

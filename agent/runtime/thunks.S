@@ -722,9 +722,9 @@ hs_vfork:
 /* Right before the unwinder or longjmp resumes the program at another frame.
  * r11 is as above; a return address is on top of the stack, then the program's
  * r11, then the red zone, which nobody reads any more. The other registers are
- * already those of that frame. The new stack pointer is in a register, above
- * which the unwinder keeps `words` more. */
-.macro leaving name stack words
+ * already those of that frame, but rdi is the jmp_buf in musl. `load` puts the
+ * new stack pointer into rdi: the unwinder takes one more word from its own. */
+.macro leaving name load:vararg
     .globl \name
     .hidden \name, hs_frames_left
     .type \name, @function
@@ -757,7 +757,7 @@ hs_vfork:
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbp, 0
     cld
-    lea 8 * \words(\stack), %rdi
+    \load
     mov %rsp, %rbp
     .cfi_def_cfa_register %rbp
     and $-16, %rsp
@@ -796,8 +796,9 @@ hs_vfork:
     .size \name, . - \name
 .endm
 
-    leaving hs_unwinder_leaves %rcx 1
-    leaving hs_longjmp_leaves %r8 0
+    leaving hs_unwinder_leaves lea 8(%rcx), %rdi
+    leaving hs_longjmp_leaves mov %r8, %rdi
+    leaving hs_longjmp_of_musl_leaves mov 0x30(%rdi), %rdi
 
 /* syscall(2) by number: some of them matter to us. All others pass straight
  * through, regardless of their effect on the stack. */

@@ -97,7 +97,7 @@ pub use separate::{build_id_of, debuginfod_cache};
 pub use shared_variables::SharedVariables;
 pub use types::{Near, Role, Type, TypeKind, find_type};
 pub use unwind::{
-    Backtrace, Frame, FrameLeaver, FrameMachine, FrameRegisters, InnermostFrame, Wish, backtrace,
-    backtrace_of_caller, innermost_call,
+    Backtrace, Frame, FrameLeaver, FrameMachine, FrameRegisters, Held, InnermostFrame, Wish,
+    backtrace, backtrace_of_caller, innermost_call,
 };
 pub use value::{Value, ValueError};

@@ -14,6 +14,7 @@ mod manifest;
 mod more;
 mod program;
 mod rest;
+mod room;
 mod runtime_code;
 mod sandbox;
 mod sanitizers;
@@ -270,6 +271,7 @@ struct SoFar {
     forbidden: u32,
     /// The program's system call restrictions before it was recorded.
     had_seccomp: Seccomp,
+    room: room::Room,
 }
 
 /// Creates the recording's folder, with the requested name or a free one.
@@ -380,6 +382,7 @@ impl Session {
                 skipped: 0,
                 forbidden: 0,
                 had_seccomp,
+                room: room::Room::default(),
             },
         };
         session.find_runtime_code()?;

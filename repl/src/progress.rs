@@ -11,6 +11,8 @@ use crate::render::{Paint, Terminal, bytes, escaped};
 
 /// Work shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// What Ctrl-C does to a search.
+const ENDS: &str = "; Ctrl-C stops it";
 
 /// The progress display of one command.
 pub struct Progress {
@@ -97,7 +99,8 @@ impl Progress {
             0 => format!("{} read", bytes(read_bytes)),
             reached => format!("at instruction {}", grouped(reached)),
         };
-        bar.set_message(format!("{done}, {} s", since.elapsed().as_secs()));
+        let seconds = since.elapsed().as_secs();
+        bar.set_message(format!("{done}, {seconds} s{ENDS}"));
     }
 
     /// Shows the progress of something that reports it only after a delay of its own.
@@ -107,7 +110,13 @@ impl Progress {
         }
         let mut state = self.state();
         let bar = state.bar.get_or_insert_with(new_counter);
-        bar.set_message(escaped(text).to_string());
+        // Ctrl-C leaves what else takes long, and the daemon completes it.
+        let ends = if text.starts_with("running: ") {
+            ENDS
+        } else {
+            ""
+        };
+        bar.set_message(format!("{}{ends}", escaped(text)));
     }
 
     /// Shows the progress of a pass over all calls.
@@ -160,7 +169,7 @@ fn new_bar(verb: &'static str) -> ProgressBar {
 
 /// Makes the display of work with an unknown end.
 fn new_counter() -> ProgressBar {
-    let style = ProgressStyle::with_template("hindsight: {spinner} {msg}; Ctrl-C stops it")
+    let style = ProgressStyle::with_template("hindsight: {spinner} {msg}")
         .expect("the template is a constant that parses");
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
     bar.set_style(style);

@@ -401,3 +401,72 @@ fn writes_of_a_recording_of_every_instruction_are_its_history_in_sql() {
         refused.errors()
     );
 }
+
+const MANY_CALLS: &str = r#"
+static volatile long sink;
+__attribute__((noinline)) long leaf(long n, double half) {
+  long twice = n * 2;
+  sink = twice + (long)half;
+  return twice;
+}
+__attribute__((noinline)) long mid(long n) {
+  long s = 0;
+  for (int i = 0; i < 9; i++)
+    s += leaf(n / 3 + i / 4, (n / 5) / 2.0);
+  return s;
+}
+int main(void) {
+  for (long i = 0; i < 4000; i++)
+    mid(i);
+  return 0;
+}
+"#;
+
+/// `last-write` searches backwards, and passes entries that cannot show a variable; `history` in SQL goes through all
+/// changes from the beginning.
+#[test]
+fn the_last_change_is_the_last_of_all_up_to_there() {
+    for (name, options) in [
+        ("plain", &[][..]),
+        ("watched", &["--watch", "mid::s"]),
+        ("copies", &["--snapshot", "every=9000events"]),
+    ] {
+        for level in ["-O0", "-O2"] {
+            let scratch = Scratch::new(&format!("last-of-all-{name}{level}"));
+            let program = compiled(&scratch, "app.c", MANY_CALLS, &["-g", level]);
+            let program = Program::new(program, scratch.path());
+            let ended = Hindsight::record_command(&scratch, "app", options, &program).run();
+            assert_eq!(ended.status, e2e::Status::Code(0), "{}", ended.errors());
+            let recording = Recording::new(scratch.join("app.hindsight"));
+            for (variable, function) in [("n", "leaf"), ("half", "leaf"), ("s", "mid")] {
+                let all = format!("SELECT * FROM history('{variable}', '{function}') ORDER BY seq");
+                let all = recording.rows(&all);
+                let is_seen = variable != "s" || name == "watched" && level == "-O0";
+                assert!(!is_seen || all.len() > 500, "{name}{level}: {variable}");
+                for seq in [9, 500, 30_003, 60_001, 79_998] {
+                    let upto = all.iter().filter(|row| row["seq"].as_u64() <= Some(seq));
+                    let last = upto.last();
+                    let lines = [
+                        format!("goto {seq}"),
+                        format!("last-write {function}::{variable}"),
+                    ];
+                    let told = recording
+                        .prompt(&lines.each_ref().map(String::as_str))
+                        .text();
+                    let place = format!("{name}{level}: {variable} at {seq}: {last:?}\n{told}");
+                    let Some(last) = last else {
+                        assert!(told.contains("shows no value of"), "{place}");
+                        continue;
+                    };
+                    let new = last["new"].as_str().expect("never null");
+                    let at = last["seq"].as_u64().expect("a number");
+                    let said = match last["old"].as_str() {
+                        Some(_) => told.contains(&format!(" became {new} between event ")),
+                        None => told.contains(&format!(" {new} ")),
+                    };
+                    assert!(said && told.contains(&format!("event {at} ")), "{place}");
+                }
+            }
+        }
+    }
+}

@@ -152,6 +152,20 @@ fn jumps_of_c() {
     check("c-full", "app.c", C, &["-g", "-O1"], &["--full"]);
 }
 
+/// Static programs, and those with musl's dynamic linker.
+#[test]
+fn jumps_of_c_with_musl() {
+    let musl = "-specs=/usr/lib/x86_64-linux-musl/musl-gcc.specs";
+    check("musl", "app.c", C, &["-g", "-O1", musl], &[]);
+    check(
+        "musl-static",
+        "app.c",
+        C,
+        &["-g", "-O2", musl, "-static"],
+        &[],
+    );
+}
+
 #[test]
 fn panics_of_rust() {
     check("rust", "app.rs", RUST, &["-g", "-Copt-level=1"], &[]);

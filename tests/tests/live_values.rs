@@ -587,3 +587,17 @@ fn thread_locals_of_libraries_are_those_of_the_stopped_thread() {
     let said = "thread 1: program 9\nthread 2: program 18\nthread 3: program 27\n";
     assert!(live.output().contains(said), "{}", live.output());
 }
+
+/// Of the program's own code only `_start` is on the stack once `main` has returned.
+#[test]
+fn start_up_code_is_nobody_s_own_frame() {
+    let program = fixture_artifact("control", "control_O0");
+    let live = Live::started("own-start", &["--break", "_exit"], &program, &[]);
+    let frames = live.ask(&["backtrace"]);
+    let frames = frames["threads"][0]["frames"].as_array().expect("frames");
+    let last = frames.last().expect("a frame");
+    assert_eq!(last["function"], "_start", "{last:#}");
+    let locals = live.ask(&["locals"]);
+    assert!(locals["own"].is_null(), "{locals:#}");
+    assert_eq!(live.run_to_end(), 7);
+}

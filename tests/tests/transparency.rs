@@ -5,7 +5,8 @@
 use std::{fs, path::Path, process::Command};
 
 use e2e::{
-    Comparison, Ended, Hindsight, Live, Nesting, Program, Scratch, fixture_artifact, workspace_dir,
+    Comparison, Ended, Hindsight, Live, Nesting, Program, Scratch, Status, fixture_artifact,
+    workspace_dir,
 };
 
 /// The quick programs, each with the default filters and with every function of every library. Each run has its own
@@ -267,6 +268,68 @@ fn threads_that_begin_in_a_sandbox_are_recorded() {
             let threads = "SELECT count(*) FROM threads";
             assert_eq!(both.recording.number(threads), 5, "{artifact} {how}");
         }
+    }
+}
+
+const SANDBOX_FIRST: &str = r#"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+__attribute__((noinline)) int work(int n) {
+  char *p = malloc(n);
+  memset(p, 1, n);
+  int sum = 0;
+  for (int i = 0; i < n; i++)
+    sum += p[i];
+  free(p);
+  return sum;
+}
+int main(void) {
+  // Its allocator may ask for memory, but not for random numbers.
+  struct sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_brk, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog program = {sizeof code / sizeof *code, code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+    return 9;
+  int sum = 0;
+  for (int i = 1; i < 100; i++)
+    sum += work(i);
+  char text[32];
+  (void)!write(1, text, snprintf(text, sizeof text, "%d\n", sum));
+  _exit(3);
+}
+"#;
+
+/// docs/transparency.md: with Frida, the C library's allocator is prepared before the program begins.
+#[test]
+fn a_sandbox_before_the_first_malloc_finds_the_allocator_prepared() {
+    for (name, flags, natively) in [
+        ("first", &["-g", "-O1"][..], Status::Signal(31)),
+        ("first-static", &["-g", "-O1", "-static"], Status::Code(3)),
+    ] {
+        let scratch = Scratch::new(&format!("sandbox-{name}"));
+        let program = e2e::compiled(&scratch, "app.c", SANDBOX_FIRST, flags);
+        let program = Program::new(program, scratch.path());
+        assert_eq!(program.run().status, natively, "{name}");
+        let ended = Hindsight::record_command(&scratch, "app", &[], &program).run();
+        assert_eq!(ended.status, Status::Code(3), "{name}: {}", ended.errors());
+        assert_eq!(ended.text(), "4950\n", "{name}");
+        let recording = e2e::Recording::new(scratch.join("app.hindsight"));
+        let calls = "SELECT count(*) FROM calls WHERE function = 'work' AND NOT unwound";
+        assert_eq!(recording.number(calls), 99, "{name}");
+        assert_eq!(recording.command("check", &[]).status, Status::Code(0));
     }
 }
 

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "devkit")]
 pub mod devkit;
+mod patience;
 pub mod wheel;
 
 use std::{
@@ -15,6 +16,7 @@ use std::{
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use self::patience::Patience;
 use crate::{Error, Result, runtime, shared};
 
 /// The script that runs inside the target.
@@ -192,21 +194,32 @@ const GONE_PATIENCE: Duration = Duration::from_secs(3);
 /// # Errors
 /// [`Error::Runtime`] when it stays.
 pub fn wait_until_gone(pid: i32) -> Result<()> {
-    let began = Instant::now();
-    let mut quiet_since = Instant::now();
-    while quiet_since.elapsed() < QUIET {
-        if is_present(pid) {
-            quiet_since = Instant::now();
+    let mut patience = Patience::new(GONE_PATIENCE, &[pid]);
+    loop {
+        let began = Instant::now();
+        if has_left(pid) {
+            return Ok(());
         }
-        if began.elapsed() > GONE_PATIENCE {
+        if !patience.goes_on(began.elapsed()) {
             return Err(Error::Runtime {
                 detail: "Frida does not leave the program".into(),
                 hint: None,
             });
         }
+    }
+}
+
+/// Returns whether no trace of Frida is seen in a process for a while.
+fn has_left(pid: i32) -> bool {
+    let since = Instant::now();
+    while since.elapsed() < QUIET {
+        if is_present(pid) {
+            thread::sleep(Duration::from_millis(1));
+            return false;
+        }
         thread::sleep(Duration::from_millis(1));
     }
-    Ok(())
+    true
 }
 
 fn is_present(pid: i32) -> bool {

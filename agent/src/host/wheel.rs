@@ -13,12 +13,12 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::Host;
+use super::{Host, has_left, patience::Patience};
 use crate::{Error, Result, wheel};
 
 const HELPER: &str = include_str!("../../script/host.py");
-/// How long Python may take to start, and Frida to attach. A tenth of a second is usual; a busy machine may need ten
-/// seconds.
+/// How long Python may take to start, and Frida to attach: a tenth of a second is usual. Time in which a thread of
+/// the helper or the program waits for a processor does not count, here and below.
 const START_PATIENCE: Duration = Duration::from_secs(60);
 /// How long any other request may take: milliseconds are usual. In one of a thousand runs Frida never finishes leaving
 /// a program (17.25.2).
@@ -35,6 +35,10 @@ pub struct WheelHost {
     answers: Receiver<String>,
     is_ready: bool,
     packages: PathBuf,
+    /// The process that Frida is attached to.
+    pid: Option<i32>,
+    /// How long requests may take.
+    patience: Duration,
 }
 
 impl WheelHost {
@@ -44,7 +48,11 @@ impl WheelHost {
     /// # Errors
     /// See [`wheel::ensure`]; [`Error::HelperGone`] when python3 cannot be run.
     pub fn start(progress: &dyn Fn(&str)) -> Result<Self> {
-        let packages = wheel::ensure(progress)?;
+        Self::with(wheel::ensure(progress)?)
+    }
+
+    /// Starts the helper process with the package in this folder.
+    fn with(packages: PathBuf) -> Result<Self> {
         let mut child = Command::new(interpreter(&packages))
             // Use nothing of the user's Python set-up: only the standard library and the wheel.
             .args(["-I", "-S", "-c", HELPER])
@@ -79,10 +87,17 @@ impl WheelHost {
             answers,
             is_ready: false,
             packages,
+            pid: None,
+            patience: PATIENCE,
         })
     }
 
     fn request(&mut self, action: &str, request: &Value, patience: Duration) -> Result<Value> {
+        self.send(request)?;
+        self.answer(action, patience)
+    }
+
+    fn send(&mut self, request: &Value) -> Result<()> {
         self.ready()?;
         let gone = |error: std::io::Error| Error::HelperGone {
             detail: error.to_string(),
@@ -94,37 +109,48 @@ impl WheelHost {
         };
         writeln!(requests, "{request}")
             .and_then(|()| requests.flush())
-            .map_err(gone)?;
-        self.answer(action, patience)
+            .map_err(gone)
     }
 
     fn answer(&mut self, action: &str, patience: Duration) -> Result<Value> {
-        let gone = |detail: String| Error::HelperGone { detail };
-        let line = match self.answers.recv_timeout(patience) {
-            Ok(line) => line,
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(gone("it ended".into()));
-            }
-            Err(RecvTimeoutError::Timeout) => {
+        match self.line(patience)? {
+            Some(line) => answered(action, &line),
+            None => {
                 // It may be stuck for good; do not wait for its end.
                 let _ = self.child.kill();
-                let seconds = patience.as_secs();
-                return Err(Error::HelperStuck {
+                Err(Error::HelperStuck {
                     action: action.into(),
-                    seconds,
-                });
+                    seconds: patience.as_secs(),
+                })
             }
-        };
-        let mut answer: Value =
-            serde_json::from_str(&line).map_err(|error| gone(error.to_string()))?;
-        match answer.get("error").and_then(Value::as_str) {
-            Some(message) => Err(Error::Frida {
-                action: action.into(),
-                message: message.into(),
-                is_timeout: answer["timed_out"] == true,
-            }),
-            None => Ok(answer["ok"].take()),
         }
+    }
+
+    /// Returns the next line of the helper; `None` if it has none although it had time enough.
+    fn line(&mut self, patience: Duration) -> Result<Option<String>> {
+        let helper = i32::try_from(self.child.id()).ok();
+        let processes: Vec<i32> = helper.into_iter().chain(self.pid).collect();
+        match Patience::new(patience, &processes).wait(&self.answers) {
+            Ok(line) => Ok(Some(line)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(Error::HelperGone {
+                detail: "it ended".into(),
+            }),
+        }
+    }
+}
+
+fn answered(action: &str, line: &str) -> Result<Value> {
+    let mut answer: Value = serde_json::from_str(line).map_err(|error| Error::HelperGone {
+        detail: error.to_string(),
+    })?;
+    match answer.get("error").and_then(Value::as_str) {
+        Some(message) => Err(Error::Frida {
+            action: action.into(),
+            message: message.into(),
+            is_timeout: answer["timed_out"] == true,
+        }),
+        None => Ok(answer["ok"].take()),
     }
 }
 
@@ -164,6 +190,7 @@ impl Host for WheelHost {
     }
 
     fn attach(&mut self, pid: i32) -> Result<()> {
+        self.pid = Some(pid);
         self.request(
             &format!("attach to process {pid}"),
             &json!({"op": "attach", "pid": pid}),
@@ -176,7 +203,7 @@ impl Host for WheelHost {
         self.request(
             "load the agent's script",
             &json!({"op": "load", "source": source}),
-            PATIENCE,
+            self.patience,
         )
         .map(drop)
     }
@@ -186,12 +213,25 @@ impl Host for WheelHost {
         self.request(
             &format!("{name} the runtime in the program"),
             &request,
-            PATIENCE,
+            self.patience,
         )
     }
 
     fn detach(&mut self) -> Result<()> {
-        self.request("leave the program", &json!({"op": "detach"}), PATIENCE)?;
+        let action = "leave the program";
+        self.send(&json!({"op": "detach"}))?;
+        match self.line(self.patience)? {
+            Some(line) => drop(answered(action, &line)?),
+            // It hangs after it has left: what counts is that nothing of it is in the program.
+            None if self.pid.is_some_and(has_left) => _ = self.child.kill(),
+            None => {
+                let _ = self.child.kill();
+                return Err(Error::HelperStuck {
+                    action: action.into(),
+                    seconds: self.patience.as_secs(),
+                });
+            }
+        }
         drop(self.requests.take());
         // It exits at the end of its input; its status adds nothing.
         let _ = self.child.wait();
@@ -204,5 +244,58 @@ impl Drop for WheelHost {
         drop(self.requests.take());
         // It exits by itself at the end of its input; a helper that is gone needs no signal.
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A package that attaches, and whose `shutdown` never returns.
+    const HANGING: &str = "
+import time
+__version__ = '0'
+class core:
+    class RPCException(Exception): pass
+class TimedOutError(Exception): pass
+class ProcessNotRespondingError(Exception): pass
+class Session:
+    def detach(self): pass
+class Device:
+    def attach(self, pid): return Session()
+def get_local_device():
+    return Device()
+def shutdown():
+    time.sleep(1000000)
+";
+
+    /// Has the hanging Frida leave a process.
+    fn left(pid: i32) -> Result<()> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("frida.py"), HANGING).unwrap();
+        let mut host = WheelHost::with(folder.path().to_owned()).unwrap();
+        host.patience = Duration::from_millis(300);
+        host.attach(pid).unwrap();
+        host.detach()
+    }
+
+    #[test]
+    fn a_frida_that_hangs_has_left_if_nothing_of_it_is_in_the_program() {
+        // What Frida leaves behind while it is there: a thread of this name.
+        let (end, wait) = mpsc::channel::<()>();
+        let thread = thread::Builder::new().name("gum-js-loop".to_owned());
+        let there = thread
+            .spawn(move || {
+                let _ = wait.recv();
+            })
+            .unwrap();
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let stays = left(std::process::id() as i32);
+        left(child.id() as i32).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        drop(end);
+        there.join().unwrap();
+        assert!(matches!(stays, Err(Error::HelperStuck { .. })), "{stays:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! Finds where the unwinder and longjmp resume the program: they leave frames without returning from them.
 //!
-//! Both end by setting a new stack pointer and jumping through a register. A stripped library has no symbol for that
-//! place. But the code is the same few bytes wherever gcc's `__builtin_eh_return` and glibc's `__longjmp` were compiled
-//! for x86-64.
+//! They end by setting a new stack pointer and an indirect jump. A stripped library has no symbol for that place. But the
+//! code is the same few bytes wherever gcc's `__builtin_eh_return`, glibc's `__longjmp` and musl's `longjmp` were
+//! compiled for x86-64.
 
 use memchr::memmem;
 
@@ -17,14 +17,23 @@ pub struct FrameLeaver {
     pub start: Svma,
     /// Length of these instructions, in bytes.
     pub len: u64,
-    /// The register with the new stack pointer.
-    pub stack: Register,
+    /// Where the new stack pointer is at `start`.
+    pub stack: Held,
     /// How many words are taken from that stack before the program goes on.
     pub words: u64,
     /// The jump.
     pub jump: Svma,
-    /// The register with its target.
-    pub target: Register,
+    /// Where its target is.
+    pub target: Held,
+}
+
+/// Where a word is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// In a register.
+    Register(Register),
+    /// In memory, so many bytes above the address in a register.
+    Memory(Register, u64),
 }
 
 impl FrameLeaver {
@@ -39,25 +48,33 @@ impl FrameLeaver {
 const EH_RETURN: Code = Code {
     bytes: &[0x48, 0x89, 0xcc, 0x59, 0xff, 0xe1],
     jump_at: 4,
-    stack: Register::RCX,
+    stack: Held::Register(Register::RCX),
     words: 1,
-    target: Register::RCX,
+    target: Held::Register(Register::RCX),
 };
 /// `mov %r8,%rsp; mov %r9,%rbp; jmp *%rdx`: the end of glibc's `__longjmp`.
 const LONGJMP: Code = Code {
     bytes: &[0x4c, 0x89, 0xc4, 0x4c, 0x89, 0xcd, 0xff, 0xe2],
     jump_at: 6,
-    stack: Register::R8,
+    stack: Held::Register(Register::R8),
     words: 0,
-    target: Register::RDX,
+    target: Held::Register(Register::RDX),
+};
+/// `mov 0x30(%rdi),%rsp; jmp *0x38(%rdi)`: the end of musl's `longjmp`.
+const LONGJMP_OF_MUSL: Code = Code {
+    bytes: &[0x48, 0x8b, 0x67, 0x30, 0xff, 0x67, 0x38],
+    jump_at: 4,
+    stack: Held::Memory(Register::RDI, 0x30),
+    words: 0,
+    target: Held::Memory(Register::RDI, 0x38),
 };
 
 struct Code {
     bytes: &'static [u8],
     jump_at: u64,
-    stack: Register,
+    stack: Held,
     words: u64,
-    target: Register,
+    target: Held,
 }
 
 /// Returns the places of a module that leave frames.
@@ -68,7 +85,7 @@ pub(super) fn find_in(module: &Module) -> Vec<FrameLeaver> {
         let Some(code) = module.code(segment.vaddr, segment.filesz) else {
             continue;
         };
-        for known in [&EH_RETURN, &LONGJMP] {
+        for known in [&EH_RETURN, &LONGJMP, &LONGJMP_OF_MUSL] {
             found.extend(memmem::find_iter(code, known.bytes).map(|offset| {
                 let start = Svma(segment.vaddr.0 + offset as u64);
                 FrameLeaver {

@@ -11,7 +11,7 @@ mod tables;
 pub(crate) mod tail_calls;
 
 pub use frame::{Backtrace, Frame, FrameMachine, FrameRegisters, Wish};
-pub use leaving::FrameLeaver;
+pub use leaving::{FrameLeaver, Held};
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,13 +1,17 @@
 //! Plans the patches where the unwinder and longjmp leave frames, so that the recording tells when calls end without a
 //! return.
 
-use debuginfo::{FrameLeaver, Module, Register};
+use debuginfo::{FrameLeaver, Held, Module, Register};
 
 use super::LoadedModule;
 use crate::displace::{Displacement, Limits, branches_into, plan};
 
 /// The runtime's code before frames are left by the unwinder and by longjmp, as its replacements name it.
-pub(super) const BEFORE: [&str; 2] = ["hs_unwinder_leaves", "hs_longjmp_leaves"];
+pub(super) const BEFORE: [&str; 3] = [
+    "hs_unwinder_leaves",
+    "hs_longjmp_leaves",
+    "hs_longjmp_of_musl_leaves",
+];
 
 /// A place to be patched.
 #[derive(Debug)]
@@ -34,8 +38,9 @@ pub(super) fn find(module: &LoadedModule, elf: &Module) -> Vec<Site> {
     let branches = branches_into(&code, elf.code_starts(), around).moved_up(module.bias);
     let site = |leaver: &FrameLeaver| {
         let by = match leaver.stack {
-            Register::RCX => 0,
-            Register::R8 => 1,
+            Held::Register(Register::RCX) => 0,
+            Held::Register(Register::R8) => 1,
+            Held::Memory(Register::RDI, 0x30) => 2,
             _ => return None,
         };
         let code = elf.code(leaver.start, leaver.len)?;

@@ -3,7 +3,7 @@
 
 use std::{collections::HashSet, path::Path};
 
-use debuginfo::{Register, Svma};
+use debuginfo::{Held, Register, Svma};
 use exact::{Became, Leaver, Region, ThreadSpan, Traced};
 use store::{
     control::{Control, Exception, ExceptionPhase, FunctionDef},
@@ -65,8 +65,8 @@ impl Functions {
             all.leavers.extend(leavers.filter_map(|leaver| {
                 // Leavers have it in the fourth or the fifth.
                 let argument = match leaver.stack {
-                    Register::RCX => 3,
-                    Register::R8 => 4,
+                    Held::Register(Register::RCX) => 3,
+                    Held::Register(Register::R8) => 4,
                     _ => return None,
                 };
                 Some(Leaver {

@@ -88,6 +88,7 @@ impl Session {
                 found = found.max(Found::Something);
             }
             self.look_at_forbidden(&shared, observer)?;
+            self.look_at_room(observer)?;
             self.look_at_the_end(&mut drain, &mut incomplete, observer);
             self.copy_memory()?;
             self.look_at_sandbox(observer)?;

@@ -4,7 +4,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs, io,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use agent::runtime;
@@ -138,17 +138,7 @@ impl Running {
             .with_hint("start it with hindsight record or hindsight start");
             return Err(Error::Attach { pid, reason });
         }
-        // Loading the runtime would wait for a thread that another tracer holds.
-        if let Some(tracer) = procfs::tracer(pid, pid) {
-            let tracer = procfs::thread_group(tracer).unwrap_or(tracer);
-            let name = procfs::text(format!("/proc/{tracer}/comm")).unwrap_or_default();
-            let reason = Diagnostic::new(format!(
-                "process {tracer} ({}) traces it, and a program has one tracer",
-                name.trim_end()
-            ))
-            .with_hint("detach it there first");
-            return Err(Error::Attach { pid, reason });
-        }
+        has_no_tracer(pid)?;
         let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words = argv
             .split(|byte| *byte == 0)
@@ -179,6 +169,29 @@ impl Drop for Running {
     }
 }
 
+/// Checks that nobody traces a process: loading the runtime would wait for a thread that another tracer holds. A tracer
+/// that is ending lets it go.
+fn has_no_tracer(pid: i32) -> Result<()> {
+    let until = Instant::now() + ENDING;
+    while let Some(tracer) = procfs::tracer(pid, pid) {
+        if procfs::is_ending(tracer) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+            continue;
+        }
+        let tracer = procfs::thread_group(tracer).unwrap_or(tracer);
+        let name = procfs::text(format!("/proc/{tracer}/comm")).unwrap_or_default();
+        let reason = Diagnostic::new(format!(
+            "process {tracer} ({}) traces it, and a program has one tracer",
+            name.trim_end()
+        ))
+        .with_hint("detach it there first");
+        return Err(Error::Attach { pid, reason });
+    }
+    Ok(())
+}
+
+/// Time limit for a tracer that was killed to end: the kernel takes down its memory first.
+const ENDING: Duration = Duration::from_secs(60);
 /// Time limit for a process that is being killed to end.
 const DYING: Duration = Duration::from_millis(200);
 /// The same if we have received a signal.

@@ -4,6 +4,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+/// The flag of threads that are ending (proc(5), stat; PF_EXITING in the kernel's sched.h).
+const EXITING: u64 = 4;
+
 /// Reads a text of /proc. The names of threads and mapped files in it are bytes that need not be UTF-8.
 pub(crate) fn text(path: impl AsRef<Path>) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
@@ -48,6 +51,20 @@ pub(crate) fn tracer(pid: i32, tid: i32) -> Option<i32> {
     let status = text(format!("/proc/{pid}/task/{tid}/status")).ok()?;
     let tracer: i32 = field(&status, "TracerPid:")?.parse().ok()?;
     (tracer != 0).then_some(tracer)
+}
+
+/// Returns whether a thread is ending: its process was killed, and the kernel is taking it down.
+pub(crate) fn is_ending(tid: i32) -> bool {
+    let Some(process) = thread_group(tid) else {
+        return true;
+    };
+    let stat = text(format!("/proc/{process}/task/{tid}/stat")).unwrap_or_default();
+    // The name may contain anything; then come state, parent, group, session, terminal, its group, and flags.
+    let flags = stat.rsplit_once(')').and_then(|(_, rest)| {
+        let flags = rest.split_whitespace().nth(6)?;
+        flags.parse::<u64>().ok()
+    });
+    flags.is_none_or(|flags| flags & EXITING != 0) || is_being_killed(process, tid)
 }
 
 /// Returns the process of thread `tid`.

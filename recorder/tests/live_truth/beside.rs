@@ -9,7 +9,7 @@ use crate::{
     captured::{REGISTERS, SCRATCH, is_argument, told_of_both},
     claims::Bytes,
     course::{Answer, Course},
-    moment::{Moment, described, is_same_place},
+    moment::{Moment, described, is_same_place, left_value},
 };
 
 /// Number of frames whose variables are compared.
@@ -115,7 +115,12 @@ pub fn same_registers(
             found.push(format!("event {seq}: {name} is not known"));
             continue;
         };
-        match (is_meant(timeline, event, name), value == other) {
+        let is_meant = is_meant(timeline, event, name);
+        let is_same = match is_meant {
+            true => value == other,
+            false => left_value(name, value) == left_value(name, other),
+        };
+        match (is_meant, is_same) {
             (true, true) => compared.registers += 1,
             (true, false) => {
                 found.push(format!("event {seq}: {name} is {value:x}, gdb: {other:x}"))

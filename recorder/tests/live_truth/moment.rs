@@ -58,6 +58,16 @@ const SCRATCH: [&str; 9] = [
 /// Libc leaves other values in these once the agent has had a thread: its locks and its allocator take other paths.
 pub const LEFT_BY_LIBC: [&str; 4] = ["r8", "r9", "r10", "r11"];
 
+/// Returns the part of a register's value that does not depend on whose code made the last system call: it leaves rflags
+/// in r11 (Intel SDM volume 2, SYSCALL), of libc's code, or of the runtime's if that replaces libc's function. Its
+/// status flags are CF, PF, AF, ZF, SF and OF.
+pub fn left_value(name: &str, value: u64) -> u64 {
+    match value & !0x8d5 {
+        0x202 if name == "r11" => 0x202,
+        _ => value,
+    }
+}
+
 /// The heap of a program without address randomisation, after its file's memory.
 const HEAP: std::ops::Range<u64> = 0x5555_5557_0000..0x5556_0000_0000;
 /// Alignment of malloc's blocks.
@@ -231,15 +241,7 @@ impl Moment {
 
     /// Counts the equal and the different registers among those in which libc leaves other values.
     pub fn left(&self, theirs: &Moment) -> [usize; 2] {
-        // A system call leaves rflags in r11 (Intel SDM volume 2, SYSCALL): of libc's code, or of the runtime's if that
-        // replaces libc's function. Its status flags are CF, PF, AF, ZF, SF and OF.
-        let value = |of: &Moment, name: &str| {
-            let value = of.registers.get(name).copied();
-            value.map(|value| match value & !0x8d5 {
-                0x202 if name == "r11" => 0x202,
-                _ => value,
-            })
-        };
+        let value = |of: &Moment, name: &str| Some(left_value(name, *of.registers.get(name)?));
         let is_same = |name: &&&str| value(self, name) == value(theirs, name);
         let same = LEFT_BY_LIBC.iter().filter(is_same).count();
         [same, LEFT_BY_LIBC.len() - same]

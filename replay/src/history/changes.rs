@@ -62,13 +62,13 @@ pub enum Progress {
 
 /// A known value.
 #[derive(Clone)]
-struct Known {
-    seq: u64,
-    tid: u32,
+pub(super) struct Known {
+    pub seq: u64,
+    pub tid: u32,
     /// The thread that owns it, where threads do not share it.
-    own: Option<u32>,
-    value: String,
-    shown: Option<String>,
+    pub own: Option<u32>,
+    pub value: String,
+    pub shown: Option<String>,
 }
 
 /// The last known value of a thread, or of all.
@@ -164,7 +164,7 @@ impl Changes {
                 };
             };
             let Some(when) = when else { continue };
-            let known = match tracked.sight(timeline, &when)? {
+            let known = match tracked.sight_on(timeline, &mut self.walk, &when)? {
                 Sight::Known(value, own) => known(timeline, &when, value, own)?,
                 Sight::Unknown => {
                     self.has_meaning = true;
@@ -352,7 +352,7 @@ impl Tracked {
             if own.is_some() && when.tid.is_some() && when.tid != own {
                 continue;
             }
-            if let Sight::Known(value, own) = self.sight(timeline, &when)? {
+            if let Sight::Known(value, own) = self.sight_on(timeline, walk, &when)? {
                 return known(timeline, &when, value, own).map(Some);
             }
         }
@@ -393,7 +393,12 @@ impl Timeline {
     }
 }
 
-fn known(timeline: &Timeline, when: &When, value: Seen, own: Option<u32>) -> Result<Known> {
+pub(super) fn known(
+    timeline: &Timeline,
+    when: &When,
+    value: Seen,
+    own: Option<u32>,
+) -> Result<Known> {
     Ok(Known {
         seq: when.seq,
         tid: match when.tid {
@@ -406,7 +411,7 @@ fn known(timeline: &Timeline, when: &When, value: Seen, own: Option<u32>) -> Res
     })
 }
 
-fn change(known: Known, old: Option<String>) -> Change {
+pub(super) fn change(known: Known, old: Option<String>) -> Change {
     Change {
         seq: known.seq,
         tid: known.tid,

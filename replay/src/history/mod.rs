@@ -7,8 +7,10 @@
 
 mod changes;
 mod entries;
+mod last;
 mod logged;
 mod parameter;
+mod unseen;
 mod walk;
 
 use std::collections::{BTreeSet, HashMap};
@@ -24,8 +26,10 @@ use expr::{Context, Expr, ExprKind};
 use values::{RenderOptions, render_known, render_shortened};
 
 pub use changes::{Change, Changes, Progress, Stand};
+pub use last::LastChange;
 pub use logged::type_of_logged;
 pub use parameter::Parameters;
+use rustc_hash::FxHashMap;
 use walk::When;
 
 use crate::error::{Error, Result};
@@ -78,6 +82,8 @@ pub struct Tracked {
     own_names: Mutex<HashMap<(u64, usize), Arc<[String]>>>,
     /// Its type where it is the target of logged writes.
     logged_type: OnceLock<Option<Type>>,
+    /// The functions whose entries were judged: whether none shows the value unless something was captured there.
+    unseen: FxHashMap<u32, bool>,
 }
 
 /// A known value as text.
@@ -356,6 +362,7 @@ impl Tracked {
             names: names(&expression),
             own_names: Mutex::default(),
             logged_type: OnceLock::new(),
+            unseen: FxHashMap::default(),
             expression,
             scope,
             parameters: Parameters::default(),
@@ -459,25 +466,36 @@ impl Tracked {
             return Ok(Sight::Elsewhere);
         };
         let machine = StateMachine::new(&moment.state, &moment.space);
+        Ok(self.sight_in(&moment.space, &machine, (frames, index), tid))
+    }
+
+    /// Evaluates the expression in a frame of one of the functions.
+    fn sight_in(
+        &self,
+        space: &AddressSpace,
+        machine: &dyn Machine,
+        (frames, index): (&[Frame], usize),
+        tid: u32,
+    ) -> Sight {
         // The name means the function's own variable, even before its scope begins, and never another one of that name.
-        let hidden = at_frame(&moment.space, &machine, frames, index, |site| {
+        let hidden = at_frame(space, machine, frames, index, |site| {
             let visible = variables_at(site);
             let own = self.own_names(site, frames[index].function_entry);
             own.iter()
                 .any(|name| visible.iter().all(|v| v.name != *name))
         });
         if hidden == Some(true) {
-            return Ok(Sight::Elsewhere);
+            return Sight::Elsewhere;
         }
         let context = Context {
-            space: &moment.space,
-            machine: &machine,
+            space,
+            machine,
             frames,
             index,
             calls: None,
             kept: None,
         };
-        Ok(self.seen(&context, Some(tid)))
+        self.seen(&context, Some(tid))
     }
 
     /// The names that a function has for variables in any of its blocks.

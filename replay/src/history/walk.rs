@@ -1,7 +1,7 @@
 //! Walks the events at which a value may be known, in one direction. It gathers one window of events at a time, so a
 //! walk costs time for the events it passes and memory for one window.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
@@ -43,6 +43,8 @@ pub(super) struct Walk {
     left: Range<u64>,
     window: u64,
     gathered: VecDeque<When>,
+    /// Functions whose entries are passed, unless something was captured there.
+    passed: BTreeSet<u32>,
 }
 
 impl Walk {
@@ -53,7 +55,27 @@ impl Walk {
             left: range,
             window: FIRST_WINDOW,
             gathered: VecDeque::new(),
+            passed: BTreeSet::new(),
         }
+    }
+
+    /// Passes the entries of a function from now on, unless something was captured there.
+    pub fn pass_entries_of(&mut self, timeline: &Timeline, function: u32) {
+        self.passed.insert(function);
+        let is_captured = |seq| match timeline.captures.is_any() {
+            // What cannot be read is reported where it is needed.
+            true => !matches!(timeline.captures.at(seq), Ok(None)),
+            false => false,
+        };
+        self.gathered.retain(|when| {
+            let is_entry = when.entered.is_some_and(|call| call.function == function);
+            !is_entry || is_captured(when.seq)
+        });
+    }
+
+    /// Returns whether it passes the entries of a function.
+    pub fn passes_entries_of(&self, function: u32) -> bool {
+        self.passed.contains(&function)
     }
 
     /// Returns the next event; the inner `None`: a window had none. The outer: there are no more.
@@ -70,7 +92,7 @@ impl Walk {
         }
         let part = self.part();
         self.pass(&part);
-        let mut found = moments(timeline, scope, &part)?;
+        let mut found = moments(timeline, scope, &self.passed, &part)?;
         if self.direction == Direction::Back {
             found.reverse();
         }
@@ -97,15 +119,15 @@ impl Walk {
         self.window = (self.window * 2).min(MOST_WINDOW);
     }
 
-    /// Passes the next window of a walk forward if its events are entries alone, and returns these; `None`: the events
-    /// must be examined one by one.
+    /// Passes the next window if its events are entries alone, and returns these, in their order in time; `None`: the
+    /// events must be examined one by one.
     pub fn next_entries(
         &mut self,
         timeline: &Timeline,
         parameter: &AtEntry<'_>,
     ) -> Result<Option<Vec<Entered>>> {
         let is_between = self.gathered.is_empty() && !self.left.is_empty();
-        if !is_between || self.direction == Direction::Back {
+        if !is_between {
             return Ok(None);
         }
         let part = self.part();
@@ -117,8 +139,14 @@ impl Walk {
     }
 }
 
-/// The events among `range` at which a value may be known, in order.
-fn moments(timeline: &Timeline, scope: &HistoryScope, range: &Range<u64>) -> Result<Vec<When>> {
+/// The events among `range` at which a value may be known, in order. Entries of the functions in `passed` count if
+/// something was captured there.
+fn moments(
+    timeline: &Timeline,
+    scope: &HistoryScope,
+    passed: &BTreeSet<u32>,
+    range: &Range<u64>,
+) -> Result<Vec<When>> {
     let kinds: &[Kind] = match scope {
         HistoryScope::Everywhere => &[Kind::Pause, Kind::Write, Kind::LoggedWrite, Kind::Snapshot],
         // A copy of memory shows no more of a frame than the stop before it.
@@ -158,9 +186,10 @@ fn moments(timeline: &Timeline, scope: &HistoryScope, range: &Range<u64>) -> Res
         && !functions.ids.is_empty()
     {
         // No copy has begun where the function around it is entered.
-        let entered = match functions.is_inlined {
+        let wanted = &functions.ids - passed;
+        let entered = match functions.is_inlined || wanted.is_empty() {
             true => Vec::new(),
-            false => timeline.calls.entered_in(range, &functions.ids)?,
+            false => timeline.calls.entered_in(range, &wanted)?,
         };
         found.extend(entered.into_iter().map(|call| When {
             seq: call.start,
@@ -168,7 +197,7 @@ fn moments(timeline: &Timeline, scope: &HistoryScope, range: &Range<u64>) -> Res
             entered: Some(call),
             frames: 1,
         }));
-        found.extend(called(timeline, functions, range)?);
+        found.extend(called(timeline, functions, passed, range)?);
     }
     if *scope == HistoryScope::Everywhere {
         let captured = timeline.captures.showing(range, |seq, mut addresses| {
@@ -186,8 +215,13 @@ fn moments(timeline: &Timeline, scope: &HistoryScope, range: &Range<u64>) -> Res
 }
 
 /// The events among `range` with a capture while one of the functions ran, or had directly or indirectly called the
-/// running one: the capture may show the function's variables.
-fn called(timeline: &Timeline, functions: &Functions, range: &Range<u64>) -> Result<Vec<When>> {
+/// running one: the capture may show the function's variables. Also the entries of the functions in `passed` with one.
+fn called(
+    timeline: &Timeline,
+    functions: &Functions,
+    passed: &BTreeSet<u32>,
+    range: &Range<u64>,
+) -> Result<Vec<When>> {
     let mut found = Vec::new();
     let mut around = Around::default();
     // Hash of the last capture outside the inner frames, by the call that the function has made.
@@ -195,7 +229,16 @@ fn called(timeline: &Timeline, functions: &Functions, range: &Range<u64>) -> Res
     for (seq, tid) in timeline.captures.showing(range, |_, _| true)? {
         let (call, is_own) = match timeline.event(seq)? {
             // The innermost of the functions counts: the one that is entered.
-            Event::Enter(call) if functions.ids.contains(&call.function) => continue,
+            Event::Enter(call) if functions.ids.contains(&call.function) => {
+                let is_passed = passed.contains(&call.function) && !functions.is_inlined;
+                found.extend(is_passed.then_some(When {
+                    seq,
+                    tid: call.tid,
+                    entered: Some(call),
+                    frames: 1,
+                }));
+                continue;
+            }
             Event::Enter(call) | Event::Leave(call) => (call, false),
             // A logpoint lies in the innermost call.
             Event::Other(_) => match tid.map(|tid| timeline.innermost(tid, seq)).transpose()? {

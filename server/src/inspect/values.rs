@@ -338,7 +338,11 @@ pub fn own_variables(view: &View<'_>, manner: Manner) -> Option<FrameVariables> 
     if view.space.is_own_code(innermost) {
         return None;
     }
-    let is_own = |frame: &Frame| frame.pc_is_known && view.space.is_own_code(frame);
+    // Start-up code is in the program's file, and is nobody's own.
+    let is_own = |frame: &Frame| {
+        let is_start = frame.function.as_deref() == Some("_start");
+        frame.pc_is_known && view.space.is_own_code(frame) && !is_start
+    };
     let frame = view.frames.iter().position(is_own)?;
     Some(FrameVariables {
         frame,

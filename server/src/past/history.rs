@@ -15,8 +15,6 @@ use crate::verbs::{HistoryReply, LastWriteReply};
 
 /// How many moments are read between two checks for Ctrl-C.
 const MOMENTS: usize = 64;
-/// All changes.
-const ALL: Range<usize> = 0..usize::MAX;
 
 /// The events that a search has passed.
 struct Passed {
@@ -260,35 +258,26 @@ impl Past {
         if self.timeline.has_every_instruction() {
             return self.last_instruction_to_write(expression, manner, here);
         }
-        // Each change with the text shown for the previous value.
-        let mut last: Option<(history::Change, Option<String>)> = None;
-        let mut shown: HashMap<Option<u32>, Option<String>> = HashMap::new();
-        let tracked = self.tracked_at(expression, here)?.showing(manner.options());
-        self.each_change(tracked, &ALL, is_interrupted, |_, change| {
-            let is_past = change.seq <= here.seq;
-            if is_past && change.own.is_none_or(|own| own == here.tid) {
-                let before = shown.insert(change.own, change.shown.clone());
-                last = Some((change, before.flatten()));
-            }
-            is_past
-        })?;
-        let before = last.as_ref().and_then(|(change, shown)| {
-            let (seq, tid) = change.old_at?;
+        let mut tracked = self.tracked_at(expression, here)?.showing(manner.options());
+        let last = tracked.last_change_up_to(&self.timeline, (here.seq, here.tid), is_interrupted);
+        let last = last.map_err(|error| of_replay(&error))?;
+        let before = last.as_ref().and_then(|last| {
+            let (seq, tid) = last.change.old_at?;
             Some(history::Change {
                 seq,
                 tid,
-                own: change.own,
+                own: last.change.own,
                 old: None,
                 old_at: None,
-                new: change.old.clone()?,
-                shown: shown.clone(),
+                new: last.change.old.clone()?,
+                shown: last.old_shown.clone(),
             })
         });
         let described = |change: history::Change| self.described(change);
         let now = self.look_at(here, 1, |looked| {
             inspect::evaluate(&looked.view(), expression, manner, None)
         });
-        let after = last.map(|(change, _)| described(change)).transpose()?;
+        let after = last.map(|last| described(last.change)).transpose()?;
         let again = after
             .as_ref()
             .map(|after| self.written_again(expression, after, here))

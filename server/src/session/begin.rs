@@ -10,6 +10,7 @@ use recorder::{OnFull, RecordOptions, SnapshotTimes, Surroundings, Target};
 use serde::{Deserialize, Serialize};
 use store::recording::{may_be_created, with_suffix};
 
+use super::warnings::Warnings;
 use super::{AtStops, Follow, LiveSession, Probes, Selection, Sessions, of_recorder};
 use crate::os_text::OsText;
 use crate::output::{Output, Stream};
@@ -414,7 +415,7 @@ fn is_executable(file: &Path) -> bool {
 /// Forwards the recorder's messages to the waiting client and to the session.
 pub(super) struct Announcer {
     notify: Mutex<Option<Arc<dyn Fn(Notice) + Send + Sync>>>,
-    warnings: Arc<Mutex<Vec<String>>>,
+    warnings: Arc<Warnings>,
 }
 
 impl Announcer {
@@ -430,14 +431,17 @@ impl Announcer {
         *self.notify.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn tell(&self, kind: NoticeKind, text: &str) {
+    /// Tells the client that waits for the start; false: none waits.
+    fn tell(&self, kind: NoticeKind, text: &str) -> bool {
         let client = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(notify) = &*client {
-            notify(Notice {
-                kind,
-                text: text.to_owned(),
-            });
-        }
+        let Some(notify) = &*client else {
+            return false;
+        };
+        notify(Notice {
+            kind,
+            text: text.to_owned(),
+        });
+        true
     }
 }
 
@@ -454,11 +458,10 @@ impl recorder::Observer for Announcer {
 
     fn warning(&self, message: &str) {
         tracing::warn!(message);
-        self.warnings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(message.to_owned());
-        self.tell(NoticeKind::Warning, message);
+        self.warnings.add(message);
+        if self.tell(NoticeKind::Warning, message) {
+            self.warnings.take_untold();
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod moment;
 mod past;
 mod report;
 mod sessions;
+mod warnings;
 mod watched;
 
 use std::collections::HashMap;
@@ -40,6 +41,7 @@ pub use report::{
 pub use sessions::Sessions;
 pub use watched::{Watched, WatchedFrame};
 
+use self::warnings::Warnings;
 use crate::output::Output;
 use crate::protocol::{Code, Failure};
 
@@ -60,7 +62,7 @@ pub struct LiveSession {
     /// How long the evaluation of one value may take.
     pub question_time: Duration,
     selection: Mutex<Selection>,
-    warnings: Arc<Mutex<Vec<String>>>,
+    warnings: Arc<Warnings>,
     watched: Mutex<HashMap<ProbeId, Watched>>,
     opened: Mutex<past::Opened>,
     last_shown: Mutex<LastShown>,
@@ -107,18 +109,17 @@ impl LiveSession {
     /// Returns the recorder's warnings since the start.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        self.warnings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.warnings.all()
+    }
+
+    /// Returns the warnings that no client has been told.
+    pub(crate) fn take_untold_warnings(&self) -> Vec<String> {
+        self.warnings.take_untold()
     }
 
     /// Adds a warning.
     pub(crate) fn warn(&self, text: &str) {
-        self.warnings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(text.to_owned());
+        self.warnings.add(text);
     }
 
     /// Returns whether the program has ended or was detached from.

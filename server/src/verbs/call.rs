@@ -7,15 +7,18 @@ use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Weak};
 
+use recorder::Outcome;
+use recorder::live::{Live, LiveError};
+
 use super::{Does, Needs, ProbeKind, Verb};
 use crate::config::Config;
 use crate::gone::Gone;
 use crate::inspect::View;
 use crate::past::Past;
-use crate::progress::Told;
+use crate::progress::{Told, told};
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
 use crate::push::Push;
-use crate::session::{LiveSession, Session, Sessions};
+use crate::session::{LiveSession, Session, Sessions, of_recorder};
 
 /// A request being served.
 #[derive(Clone)]
@@ -209,9 +212,40 @@ impl<'a> Call<'a> {
     /// [`Code::NoSession`]. [`Code::NotStopped`] while the program runs. The recording cannot be read.
     pub fn recording(&self) -> Result<Arc<Past>, Failure> {
         match self.target()? {
-            Session::Live(session) => session.past(),
+            Session::Live(session) => self.past_of(&session),
             Session::Recorded(past) => Ok(past),
         }
+    }
+
+    /// Opens the past of a program. What was recorded since the last time is converted first.
+    fn past_of(&self, session: &LiveSession) -> Result<Arc<Past>, Failure> {
+        self.told("reading what was recorded", || session.past())
+    }
+
+    /// Does `work` that may take long; the client learns that it goes on.
+    pub(super) fn told<T: Send>(&self, what: &str, work: impl FnOnce() -> T + Send) -> T {
+        told(what, &self.notify, work)
+    }
+
+    /// Closes a session's recording with `end`, however long that takes, and forgets the session.
+    pub(super) fn close(
+        &self,
+        session: &LiveSession,
+        end: impl Fn(&Live) -> recorder::Result<Outcome> + Send + Sync,
+    ) -> Result<Outcome, Failure> {
+        let gone = &self.gone;
+        let outcome = self.told("closing the recording", || {
+            loop {
+                match end(&session.live) {
+                    Err(recorder::Error::Live(LiveError::Closing)) if !gone.is_set() => {}
+                    ended => break ended,
+                }
+            }
+        });
+        let outcome = outcome.map_err(|error| of_recorder(&error))?;
+        self.sessions.remove(session.id);
+        self.sessions.end_if_none_are_left();
+        Ok(outcome)
     }
 
     /// Moves through the recording. In a live session, a successful move enters the past.
@@ -222,7 +256,7 @@ impl<'a> Call<'a> {
         match self.target()? {
             Session::Recorded(past) => go(&past),
             Session::Live(session) => {
-                let past = session.past()?;
+                let past = self.past_of(&session)?;
                 let went = go(&past)?;
                 session.enter_past();
                 Ok(went)
@@ -278,7 +312,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Reports conditions and messages of the session that have failed since the last verb.
+    /// Reports the session's new warnings, and conditions and messages that have failed since the last verb.
     fn tell_failures(&self) {
         let session = match self.session() {
             Ok(Session::Live(session)) => session,
@@ -290,6 +324,9 @@ impl<'a> Call<'a> {
             }
             Err(_) => return,
         };
+        for text in session.take_untold_warnings() {
+            (self.notify)(Notice::new(NoticeKind::Warning, text));
+        }
         let untold = session.live.untold_failures();
         if untold.is_empty() {
             return;

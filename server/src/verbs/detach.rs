@@ -2,7 +2,6 @@
 
 use super::{Call, Does, EndReply, Needs, Nothing, Verb};
 use crate::protocol::Failure;
-use crate::session::of_recorder;
 
 /// The `detach` verb.
 pub struct Detach;
@@ -18,9 +17,7 @@ impl Verb for Detach {
     fn run(call: &Call<'_>, _: Nothing) -> Result<EndReply, Failure> {
         let session = call.controlled()?;
         session.must_run()?;
-        let outcome = session.live.detach().map_err(|error| of_recorder(&error))?;
-        call.sessions.remove(session.id);
-        call.sessions.end_if_none_are_left();
+        let outcome = call.close(&session, |live| live.detach())?;
         Ok(EndReply::of(session.id, outcome))
     }
 }

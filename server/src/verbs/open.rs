@@ -43,7 +43,8 @@ The verbs that follow are about it: those that look, and those that go through t
             .as_ref()
             .map(|program| folder.join(PathBuf::from(OsString::from(program))));
         let path = past::located(&name, program)?;
-        let past = Past::open(&path, &store::temp_dir())?;
+        let open = || Past::open(&path, &store::temp_dir());
+        let past = call.told("reading the recording", open)?;
         let id = call.sessions.next_id();
         call.sessions
             .insert_recorded(past.numbered(id, &folder))

@@ -39,7 +39,8 @@ impl Verb for Restart {
         let probes = old.live.probes();
         let displays = old.live.displays();
         if !old.has_ended() {
-            old.live.kill().map_err(|error| of_recorder(&error))?;
+            let killed = call.told("closing the recording", || old.live.kill());
+            killed.map_err(|error| of_recorder(&error))?;
         }
         let kept = Arc::clone(old.live.kept());
         let mode = old.follow.mode();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Does, Needs, Nothing, Verb};
 use crate::protocol::Failure;
-use crate::session::{ExitReport, of_recorder};
+use crate::session::ExitReport;
 
 /// The `stop` verb.
 pub struct Stop;
@@ -62,9 +62,7 @@ impl Verb for Stop {
 
     fn run(call: &Call<'_>, _: Nothing) -> Result<EndReply, Failure> {
         let session = call.controlled()?;
-        let outcome = session.live.kill().map_err(|error| of_recorder(&error))?;
-        call.sessions.remove(session.id);
-        call.sessions.end_if_none_are_left();
+        let outcome = call.close(&session, |live| live.kill())?;
         Ok(EndReply::of(session.id, outcome))
     }
 }

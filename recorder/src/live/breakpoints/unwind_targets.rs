@@ -1,7 +1,7 @@
 //! Watches where the unwinder and longjmp resume the program. They leave frames without returning, and a stepping thread
 //! must not be lost.
 
-use debuginfo::Register;
+use debuginfo::{Held, Register};
 
 use super::sites::User;
 use crate::{
@@ -12,8 +12,8 @@ use crate::{
 /// The places found so far.
 #[derive(Debug, Default)]
 pub(crate) struct UnwindTargets {
-    /// Where frames are left, and the register with the target.
-    places: Vec<(u64, Register)>,
+    /// Where frames are left, and where the target is.
+    places: Vec<(u64, Held)>,
     modules_seen: Vec<u32>,
 }
 
@@ -48,10 +48,17 @@ impl Tracer {
         let Ok(registers) = ptrace::registers(tid) else {
             return;
         };
-        match target {
-            Some(Register::RCX) => self.will_unwind_to(tid, registers.rcx),
-            Some(Register::RDX) => self.will_unwind_to(tid, registers.rdx),
-            _ => {}
+        let target = match target {
+            Some(Held::Register(Register::RCX)) => Some(registers.rcx),
+            Some(Held::Register(Register::RDX)) => Some(registers.rdx),
+            Some(Held::Memory(Register::RDI, offset)) => {
+                let place = registers.rdi.wrapping_add(offset);
+                self.tracee.memory.word(place).ok()
+            }
+            _ => None,
+        };
+        if let Some(target) = target {
+            self.will_unwind_to(tid, target);
         }
     }
 }
