@@ -46,7 +46,7 @@ impl Stops {
     /// The recording cannot be read.
     pub fn of(source: &Source<'_>) -> Result<Stops> {
         let sql = format!(
-            "select seq, tid, ts_ns, kind, value from events where kind in ('pause', 'resume', 'arming') \
+            "select seq, tid, ts_ns, kind, value from events where kind in ('pause', 'resume', 'arming', 'ring_wait') \
              and tid is not null order by seq limit {MOST}"
         );
         let mut all: Vec<Stop> = Vec::new();
@@ -68,8 +68,10 @@ impl Stops {
                         all[at].to_ns = Some(ts_ns);
                     }
                 }
-                // A thread waited until functions were armed.
-                Some("arming") => all.push(stop(ts_ns - row.number(4).unwrap_or(0), Some(ts_ns))),
+                // A thread waited until functions were armed, or for room in its ring.
+                Some("arming" | "ring_wait") => {
+                    all.push(stop(ts_ns - row.number(4).unwrap_or(0), Some(ts_ns)))
+                }
                 _ => {
                     open.entry(tid).or_insert_with(|| {
                         all.push(stop(ts_ns, None));
