@@ -30,6 +30,7 @@
 #define HS_SYSCALL_BEGINS 1
 #define HS_SYSCALL_ENDS 2
 #define HS_FRAMES_LEFT 3
+#define HS_RING_WAIT 4
 
 #define HS_ENTER_BYTES 72
 #define HS_LEAVE_BYTES 32

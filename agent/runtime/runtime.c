@@ -240,16 +240,22 @@ wait_for_room (struct hs_ring * ring, unsigned spins)
     sleep_us (spins < SPINS + 1000 ? 50 : 1000);
 }
 
+#define RING_WAIT_BYTES 24
+
 /* Waits for room under `block`; counts the loss under `drop`. The caller has
  * set `busy`, so that no handler moves `cur` meanwhile; while this waits,
- * handlers may write and wait for themselves. 0: the record is lost or the
+ * handlers may write and wait for themselves. After a wait there is room for
+ * its record, too, and `since` is when it began. 0: the record is lost or the
  * recording has ended. */
 static int
-make_room (struct hs_local * local, uint64_t bytes)
+make_room (struct hs_local * local, uint64_t bytes, uint64_t * since)
 {
   unsigned spins = 0;
   uint64_t busy = local->busy;
-  while (!find_room (local, bytes))
+  if (find_room (local, bytes))
+    return 1;
+  *since = ticks_now ();
+  while (!find_room (local, bytes + RING_WAIT_BYTES))
   {
     local->busy = 0;
     if (recording_ended ())
@@ -355,9 +361,10 @@ struct writing
   int inside;
 };
 
-/* Asks for room, which must not start a new lap in a handler. */
+/* Asks for room, which must not start a new lap in a handler. `since`: when a
+ * wait for it began, if there was one. */
 static int
-has_room (struct writing * w, uint64_t bytes)
+has_room (struct writing * w, uint64_t bytes, uint64_t * since)
 {
   struct hs_local * local = w->local;
   if (w->inside)
@@ -378,18 +385,18 @@ has_room (struct writing * w, uint64_t bytes)
     look_after_recorder (local);
     return 1;
   }
-  if (make_room (local, bytes))
+  if (make_room (local, bytes, since))
     return 1;
   local->busy = 0;
   return 0;
 }
 
 /* Lost records are reported right before the first record that fits together
- * with the report. */
+ * with the report, and a wait for room before the record that waited. */
 static int
 begin (struct writing * w, struct hs_local * local, uint64_t bytes)
 {
-  uint64_t busy = local->busy, lost = 0;
+  uint64_t busy = local->busy, lost = 0, since = 0;
   w->local = local;
   w->inside = busy != 0 && !was_abandoned (local, busy);
   if (w->inside)
@@ -398,13 +405,15 @@ begin (struct writing * w, struct hs_local * local, uint64_t bytes)
     lost = __atomic_exchange_n (&local->pending_lost, 0, __ATOMIC_RELAXED);
   if (lost != 0)
     bytes += GAP_BYTES;
-  if (!has_room (w, bytes))
+  if (!has_room (w, bytes, &since))
   {
     __atomic_fetch_add (&local->pending_lost, lost, __ATOMIC_RELAXED);
     if (w->inside)
       local->nested_busy = 0;
     return 0;
   }
+  if (since != 0)
+    bytes += RING_WAIT_BYTES;
   w->words = (uint64_t *) bytes;
   __asm__ volatile ("xaddq %0, %1"
                     : "+r" (w->words), "+m" (local->cur)
@@ -417,6 +426,13 @@ begin (struct writing * w, struct hs_local * local, uint64_t bytes)
     w->words[2] = lost;
     w->words[0] = ticks_now ();
     w->words += GAP_BYTES / 8;
+  }
+  if (since != 0)
+  {
+    w->words[1] = HS_SYSCALL | HS_RING_WAIT << 4;
+    w->words[2] = since;
+    w->words[0] = ticks_now ();
+    w->words += RING_WAIT_BYTES / 8;
   }
   return 1;
 }

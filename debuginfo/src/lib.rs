@@ -74,7 +74,7 @@ pub use disassemble::{
 };
 pub use error::{Error, Result, Warning};
 pub use extended::Extended;
-pub use functions::{short_name, short_name_at};
+pub use functions::{brief_name, short_name, short_name_at, without_arguments};
 pub use glob::Glob;
 pub use lines::{
     CallAt, FunctionPlace, InlinedCall, InlinedCopy, LineError, LineGoal, LinePlace, Look,

@@ -24,6 +24,7 @@ use crate::render::{ColourChoice, Terminal};
 use crate::report::{Json, as_json, is_json};
 use crate::sets;
 use crate::spelling;
+use crate::suggest;
 
 pub use complete::{answer as complete, script as completion_script};
 
@@ -140,7 +141,7 @@ impl Cli {
         let matches = match parsed {
             Ok(matches) => matches,
             Err(error) if error.use_stderr() && is_json() => return Err(Error::of_words(&error)),
-            Err(error) => error.exit(),
+            Err(error) => suggest::without_far(error).exit(),
         };
         if json_flag(&matches) {
             as_json(stream_of(matches.subcommand_name()));
@@ -171,7 +172,7 @@ impl Cli {
     fn run(self, terminal: &Terminal) -> Result<u8, Error> {
         match self.command {
             Command::Record(args) => record::run(args, terminal),
-            Command::Overview(args) => overview::run(&args),
+            Command::Overview(args) => overview::run(&args, terminal),
             Command::Report(args) => report::run(&args, terminal),
             Command::Compare(args) => compare::run(&args, terminal),
             Command::Rerun(args) => rerun::run(&args, terminal),

@@ -1,8 +1,10 @@
-//! The destination of text: stdout, or the user's pager on a terminal if the text is longer than the screen. If the
-//! reader has gone (`| head`), the command ends silently without a failure.
+//! The destination of text: stdout, or the user's pager on a terminal if the text is longer than the screen and nothing was
+//! typed ahead. If the reader has gone (`| head`), the command ends silently without a failure.
 
-use std::io::{self, BufWriter, Stdout, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, Stdout, StdoutLock, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
+
+use rustix::io::ioctl_fionread;
 
 use crate::error::Error;
 
@@ -66,11 +68,20 @@ impl<W: Write> Write for Watched<W> {
 pub fn show(text: &[u8], rows: usize) -> io::Result<()> {
     // One row is for the prompt.
     let long = text.iter().filter(|byte| **byte == b'\n').count() >= rows;
-    if long && let Some((child, stdin)) = start_pager() {
+    if long
+        && !is_typed_ahead()
+        && let Some((child, stdin)) = start_pager()
+    {
         return feed(child, stdin, text);
     }
     let mut out = stdout();
     out.write_all(text).and_then(|()| out.flush())
+}
+
+/// Returns whether the next lines are there already: a pager would take them for its own keys.
+fn is_typed_ahead() -> bool {
+    let stdin = io::stdin();
+    stdin.is_terminal() && ioctl_fionread(&stdin).is_ok_and(|bytes| bytes > 0)
 }
 
 /// Starts `$PAGER`, or `less` if it is not set. There is no pager if `$PAGER` is empty or `cat`, or if the terminal is

@@ -1,6 +1,7 @@
 //! Progress of commands on stderr. A bar appears only on a terminal, and only if the work takes some time.
 
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,8 @@ struct State {
     since: Option<Instant>,
     /// The warnings so far.
     said: Vec<String>,
+    /// The work itself says how far it is.
+    tells: bool,
 }
 
 impl Progress {
@@ -39,7 +42,9 @@ impl Progress {
 
     /// Removes the bar, if there is one.
     pub fn finish(&self) {
-        if let Some(bar) = self.state().bar.take() {
+        let mut state = self.state();
+        state.tells = false;
+        if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
         }
     }
@@ -109,6 +114,7 @@ impl Progress {
             return;
         }
         let mut state = self.state();
+        state.tells = true;
         let bar = state.bar.get_or_insert_with(new_counter);
         // Ctrl-C leaves what else takes long, and the daemon completes it.
         let ends = if text.starts_with("running: ") {
@@ -117,6 +123,40 @@ impl Progress {
             ""
         };
         bar.set_message(format!("{}{ends}", escaped(text)));
+    }
+
+    /// Does work that may not say how far it is: after a moment a counter shows that it goes on. `what` is a verb: comparing.
+    pub fn alive<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
+        if !self.terminal.progress {
+            return work();
+        }
+        let (done, is_done) = mpsc::channel::<()>();
+        std::thread::scope(|threads| {
+            threads.spawn(move || self.count_seconds(what, &is_done));
+            let result = work();
+            drop(done);
+            result
+        })
+    }
+
+    /// Shows a counter until `is_done` is closed, if the work does not show anything.
+    fn count_seconds(&self, what: &str, is_done: &mpsc::Receiver<()>) {
+        let since = Instant::now();
+        while is_done.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            let mut state = self.state();
+            if state.tells {
+                return;
+            }
+            let bar = state.bar.get_or_insert_with(new_counter);
+            bar.set_message(format!("{what}, {} s", since.elapsed().as_secs()));
+            bar.tick();
+        }
+        let mut state = self.state();
+        if !state.tells
+            && let Some(bar) = state.bar.take()
+        {
+            bar.finish_and_clear();
+        }
     }
 
     /// Shows the progress of a pass over all calls.
@@ -234,6 +274,22 @@ mod tests {
         assert_eq!(bar.message(), "12,000 events");
         progress.finish();
         assert!(bar.is_finished() && progress.state().bar.is_none());
+    }
+
+    #[test]
+    fn work_that_says_nothing_has_a_counter() {
+        let progress = on_terminal(true);
+        let message = progress.alive("comparing", || {
+            loop {
+                if let Some(bar) = &progress.state().bar {
+                    return bar.message();
+                }
+                std::thread::yield_now();
+            }
+        });
+        assert_eq!(message, "comparing, 0 s");
+        assert!(progress.state().bar.is_none(), "it is done");
+        assert_eq!(on_terminal(false).alive("comparing", || 7), 7);
     }
 
     #[test]

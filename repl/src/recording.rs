@@ -27,8 +27,31 @@ pub fn locate(name: &Path) -> Result<PathBuf, Error> {
 /// As for both.
 pub fn to_read(name: &Path) -> Result<PathBuf, Error> {
     let folder = locate(name)?;
+    say_which(name, &folder);
     complete(&folder)?;
     Ok(folder)
+}
+
+/// Says which of several recordings of one name is read: the newest one.
+fn say_which(name: &Path, folder: &Path) {
+    let named = recording::with_suffix(name);
+    let number = || {
+        let stem = named.file_stem()?.to_str()?;
+        folder
+            .file_stem()?
+            .to_str()?
+            .strip_prefix(stem)?
+            .strip_prefix('-')
+    };
+    let is_numbered = number().is_some_and(|text| text.parse::<u32>().is_ok());
+    if folder != named && folder.parent() == named.parent() && is_numbered {
+        let (folder, named) = (folder.display().to_string(), named.display().to_string());
+        eprintln!(
+            "hindsight: this is {}, which is newer than {}",
+            escaped(&folder),
+            escaped(&named)
+        );
+    }
 }
 
 /// Writes the events of a recording of every instruction whose recorder died, and says so.
@@ -104,6 +127,7 @@ impl OfCore {
             program: self.program.clone(),
         };
         let folder = locate_with(name, &options)?;
+        say_which(name, &folder);
         complete(&folder)?;
         Ok(folder)
     }

@@ -1,5 +1,7 @@
 //! "Did you mean": the nearest of some known words, or none if no word is near.
 
+use clap::error::{ContextKind, ContextValue};
+
 /// Returns the candidate most similar to `word`, ignoring case, if one is similar enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
@@ -14,6 +16,60 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
+}
+
+/// Removes from a mistake on the command line the suggestions that only happen to share letters with what was written.
+pub fn without_far(mut error: clap::Error) -> clap::Error {
+    for (wrong, suggested) in [
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        (
+            ContextKind::InvalidSubcommand,
+            ContextKind::SuggestedSubcommand,
+        ),
+        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+    ] {
+        let Some(ContextValue::String(wrong)) = error.get(wrong) else {
+            continue;
+        };
+        let is_near = |word: &String| is_near(wrong, word);
+        let near = match error.get(suggested) {
+            Some(ContextValue::String(word)) => {
+                is_near(word).then(|| error.get(suggested).cloned())
+            }
+            Some(ContextValue::Strings(words)) => {
+                let near: Vec<String> =
+                    words.iter().filter(|word| is_near(word)).cloned().collect();
+                (!near.is_empty()).then_some(Some(ContextValue::Strings(near)))
+            }
+            _ => continue,
+        };
+        match near.flatten() {
+            Some(near) => drop(error.insert(suggested, near)),
+            None => {
+                error.remove(suggested);
+                // It has the option that was suggested.
+                error.remove(ContextKind::Usage);
+            }
+        }
+    }
+    if matches!(error.get(ContextKind::Suggested), Some(ContextValue::StyledStrs(all)) if all.is_empty())
+    {
+        error.remove(ContextKind::Suggested);
+    }
+    error
+}
+
+/// Returns whether a word may be meant by another one: it begins with it or has few other letters.
+fn is_near(written: &str, meant: &str) -> bool {
+    let (written, meant) = (
+        written.trim_start_matches('-'),
+        meant.trim_start_matches('-'),
+    );
+    let (written, meant) = (written.to_lowercase(), meant.to_lowercase());
+    let longest = written.chars().count().max(meant.chars().count());
+    let shortest = written.chars().count().min(meant.chars().count());
+    let begins = shortest >= 3 && (meant.starts_with(&written) || written.starts_with(&meant));
+    begins || strsim::damerau_levenshtein(&written, &meant) * 3 <= longest
 }
 
 /// Returns whether `text` is the single word `word` with a typing error.
@@ -34,6 +90,20 @@ mod tests {
         assert_eq!(nearest("parket", formats), Some("parquet"));
         assert_eq!(nearest("xml", formats), None);
         assert_eq!(nearest("", formats), None);
+    }
+
+    #[test]
+    fn only_near_words_are_suggested() {
+        for (written, meant) in [
+            ("--strngs", "--strings"),
+            ("--output-file", "--output"),
+            ("rport", "report"),
+        ] {
+            assert!(is_near(written, meant), "{written} {meant}");
+        }
+        assert!(!is_near("--nope", "--copies"));
+        assert!(!is_near("x", "export"));
+        assert!(!is_near("sessions", "s"));
     }
 
     #[test]

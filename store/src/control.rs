@@ -387,6 +387,11 @@ pub enum ValueKind {
     Bool,
     /// One byte of text.
     Char,
+    /// One character of Unicode, or a part of it.
+    Unicode {
+        /// 2 or 4.
+        bytes: u8,
+    },
     /// An integer.
     Int {
         /// 1, 2, 4, 8 or 16.

@@ -114,12 +114,10 @@ pub enum Error {
         path: PathBuf,
     },
     /// A frame could not be appended. The log ends with the frame before it.
-    #[error("append to {path} at offset {offset}: {source}", path = path.display())]
+    #[error("append to {path}: {source}", path = path.display())]
     Append {
         /// The segment.
         path: PathBuf,
-        /// Where the frame would have begun, in bytes from the file's start.
-        offset: u64,
         /// The refusal.
         #[source]
         source: io::Error,
@@ -224,7 +222,7 @@ impl Error {
             Self::Truncated { .. } => "restore the file from a copy",
             Self::SegmentMissing { .. } => "restore it from a copy",
             Self::Append { .. } => {
-                "the log is whole up to there, free some space or record elsewhere"
+                "what is in the file stays readable; free some space or record elsewhere"
             }
             Self::Sync { .. } => {
                 "what was appended since the last sync may be lost, so recording stops"

@@ -245,6 +245,11 @@ impl Synth {
         self.record_with(|block, ticks| wire::push_frames_left(block, ticks, stack))
     }
 
+    /// The thread has waited since `since`, in ticks, for room in its ring.
+    pub fn ring_wait(&mut self, since: u64) -> &mut Self {
+        self.record_with(|block, ticks| wire::push_ring_wait(block, ticks, since))
+    }
+
     /// Ends the thread.
     pub fn thread_exit(&mut self) -> &mut Self {
         let tid = self.ring().tid;

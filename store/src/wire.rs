@@ -11,8 +11,8 @@ pub use decode::{Decoded, Records, WireError, WireFault};
 pub(crate) use encode::capture_payload;
 pub use encode::{
     EnterFields, push_capture, push_condition_error, push_enter, push_exec, push_exec_failed,
-    push_fork, push_frames_left, push_gap, push_leave, push_logpoint, push_output, push_syscall,
-    push_syscall_end, push_thread, push_thread_exit, push_thread_name,
+    push_fork, push_frames_left, push_gap, push_leave, push_logpoint, push_output, push_ring_wait,
+    push_syscall, push_syscall_end, push_thread, push_thread_exit, push_thread_name,
 };
 pub use record::{
     Capture, Enter, EnterForm, GapReason, Leave, Record, Section, Syscall, SyscallEnd, sections,
@@ -66,6 +66,8 @@ pub const SYSCALL_BEGINS: u8 = 1;
 pub const SYSCALL_ENDS: u8 = 2;
 /// In the same place: the unwinder or `longjmp` has left frames.
 pub const FRAMES_LEFT: u8 = 3;
+/// In the same place: the thread has waited for room in its ring.
+pub const RING_WAIT: u8 = 4;
 
 /// In word 1: bits of the record's kind.
 pub const KIND_BITS: u32 = 4;
@@ -117,6 +119,8 @@ pub const SYSCALL_WORDS: usize = BYTES_WORDS + 3 + INT_ARGS;
 pub const SYSCALL_END_WORDS: usize = BYTES_WORDS + 2;
 /// Words of the record of frames that were left.
 pub const FRAMES_LEFT_WORDS: usize = 3;
+/// Words of the record of a wait for room.
+pub const RING_WAIT_WORDS: usize = 3;
 /// Most words of values in a logpoint record.
 pub const LOG_MAX_VALUES: usize = 64;
 /// In word 1 of capture records, from [`VALUE_SHIFT`] on: the payload begins with registers.

@@ -136,6 +136,7 @@ fn the_format_page_lists_every_column_and_kind() {
         EventKind::ModuleLoad,
         EventKind::ModuleUnload,
         EventKind::Arming,
+        EventKind::RingWait,
         EventKind::Stdout,
         EventKind::Stderr,
         EventKind::Gap,
@@ -185,7 +186,7 @@ fn the_wire_page_states_every_constant() {
         PROBE_BITS LOG_COUNT_SHIFT LOG_WORDS LOG_MAX_VALUES CONDITION_ERROR_WORDS
         CAPTURE_REGISTERS CAPTURE_REGISTER_WORDS SECTION_WORDS SECTION_THREAD
         SYSCALL_BEGINS SYSCALL_ENDS SYSCALL_WORDS SYSCALL_END_WORDS FRAMES_LEFT FRAMES_LEFT_WORDS
-        UNKNOWN_ERROR);
+        RING_WAIT RING_WAIT_WORDS         UNKNOWN_ERROR);
     check_stated(&page, &constants);
     check_complete("src/wire.rs", &[constants, kinds].concat());
 }

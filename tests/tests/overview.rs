@@ -476,3 +476,78 @@ fn the_last_calls_are_told_with_the_lines_that_made_them() {
         assert!(text.contains(&made), "{text}");
     }
 }
+
+#[test]
+fn a_crash_names_the_freed_block_that_was_still_used() {
+    let scratch = Scratch::new("overview-freed");
+    let source = "#include <stdlib.h>\n\
+         struct order { long id; long *pieces; };\n\
+         struct order *taken(void) { return malloc(40); }\n\
+         void dropped(struct order *order) { free(order); }\n\
+         long counted(struct order *order, struct order *kept) { return *order->pieces + kept->id; }\n\
+         int main(int argc, char **argv) {\n\
+         struct order *order = taken(), *kept = taken();\n\
+         kept->id = 1;\n\
+         order->pieces = (long *)8;\n\
+         dropped(order);\n\
+         if (argc > 1) dropped(order);\n\
+         order->pieces = (long *)8;\n\
+         return counted(order, kept); }\n";
+    let program = compiled(&scratch, "program.c", source, &["-O0", "-g", "-w"]);
+    let died = Recorded::of_program(scratch, &program, &[], &["--memory"]);
+    let text = died.text();
+    let address = |of: &str| died.number(&format!("select a0 from calls where function = '{of}'"));
+    let freed = address("counted");
+    let lines: Vec<&str> = text.lines().collect();
+    let said = format!("  order of counted ({freed:#x}) is a freed block of 40 bytes");
+    let at = lines.iter().position(|line| *line == said);
+    let at = at.unwrap_or_else(|| panic!("{said}\n{text}"));
+    let freeing =
+        died.number("select freed_seq from allocations where state = 'freed' and size = 40");
+    assert!(
+        lines[at + 1].starts_with(&format!("    freed by free (seq {freeing})")),
+        "{text}"
+    );
+    assert!(lines[at + 1].contains("dropped (program.c:4)"), "{text}");
+    assert!(lines[at + 2].contains("taken (program.c:3)"), "{text}");
+    assert!(!text.contains("kept of counted"), "{text}");
+    let blocks = &died.json()["ending"]["crash"]["freed"];
+    assert_eq!(blocks.as_array().map(Vec::len), Some(1), "{blocks}");
+    assert_eq!(blocks[0]["freed"]["seq"], freeing);
+    let twice = Recorded::of_program(
+        Scratch::new("overview-twice"),
+        &program,
+        &["x"],
+        &["--memory"],
+    );
+    let text = twice.text();
+    let said = format!(
+        "  ptr of free ({:#x}) is a freed block of 40 bytes\n",
+        twice.number("select max(a0) from calls where function = 'dropped'")
+    );
+    assert!(text.contains(&said), "{said}\n{text}");
+}
+
+#[test]
+fn a_deadlock_is_told_with_the_locks() {
+    let locked = Recorded::of("locked", "locked_c", &["deadlock"], &["--locks"]);
+    let text = locked.text();
+    assert!(
+        text.contains("\nDeadlock: each of these threads waited"),
+        "{text}"
+    );
+    let json = locked.json();
+    let circle = json["deadlocks"][0].as_array().expect("a circle");
+    assert_eq!(circle.len(), 2, "{json}");
+    for waiter in circle {
+        let lock = waiter["name"].as_str().expect("a global variable");
+        let line = format!("  {} ", waiter["who"]["tid"]);
+        let told = text.lines().find(|told| told.starts_with(&line));
+        let told = told.unwrap_or_else(|| panic!("{line}\n{text}"));
+        assert!(told.contains(&format!(" waits for {lock} in ")), "{told}");
+        assert!(
+            told.contains(&format!("; {} took it in ", waiter["who"]["owner"])),
+            "{told}"
+        );
+    }
+}

@@ -33,9 +33,15 @@ const ANSWERS: [(&str, &str); 18] = [
     ("When was it busy?", "ten_ms"),
 ];
 
-#[test]
-fn each_question_has_one_command() {
-    let scratch = Scratch::new("questions");
+/// Questions about arguments and variables: without debug information, they have no names.
+const NEED_DEBUG_INFORMATION: [&str; 3] = [
+    "Who called it with this argument?",
+    "What changed this variable?",
+    "Where does this value come from?",
+];
+
+/// Makes the recordings of the page. `path` is where a program of a fixture lies.
+fn record_all(scratch: &Scratch, of_app: &[&str], path: impl Fn(&str, &str) -> String) {
     let record = |options: &[&str], name: &str, program: &[&str]| {
         let words = [&["record"], options, &["-o", name, "--"], program].concat();
         let mut command = Command::new(Hindsight::path());
@@ -47,15 +53,7 @@ fn each_question_has_one_command() {
             "{ended:?}"
         );
     };
-    let path = |fixture: &str, artifact: &str| {
-        let path = fixture_artifact(fixture, artifact);
-        path.to_str().expect("paths of tests are text").to_owned()
-    };
-    record(
-        &["--syscalls", "--watch", "total"],
-        "app",
-        &[&path("failing", "failing"), "crash"],
-    );
+    record(of_app, "app", &[&path("failing", "failing"), "crash"]);
     record(&["--syscalls"], "cat", &["cat", "/etc/passwd", "/nothing"]);
     record(&["--memory"], "orders", &[&path("leaks", "leaks_c")]);
     record(
@@ -70,7 +68,10 @@ fn each_question_has_one_command() {
         "build",
         &["sh", "-c", "/bin/true; /bin/true"],
     );
+}
 
+/// Runs the commands of the page, except those of some questions.
+fn ask_all(scratch: &Scratch, except: &[&str]) {
     let page = std::fs::read_to_string(workspace_dir().join("docs/questions.md"))
         .expect("the page is there");
     let rows: Vec<(&str, &str)> = page
@@ -82,6 +83,7 @@ fn each_question_has_one_command() {
         .collect();
     let questions: Vec<&str> = rows.iter().map(|(question, _)| *question).collect();
     assert_eq!(questions, ANSWERS.map(|(question, _)| question));
+    assert!(except.iter().all(|question| questions.contains(question)));
     let bin = Hindsight::path()
         .parent()
         .expect("the program is in a folder");
@@ -91,6 +93,9 @@ fn each_question_has_one_command() {
         std::env::var("PATH").expect("there is a PATH")
     );
     for ((question, command), (_, answer)) in rows.iter().zip(ANSWERS) {
+        if except.contains(question) {
+            continue;
+        }
         let mut shell = Command::new("sh");
         shell
             .args(["-c", command])
@@ -110,4 +115,31 @@ fn each_question_has_one_command() {
     let picture =
         std::fs::read_to_string(scratch.path().join("app.svg")).expect("the picture was written");
     assert!(picture.contains("wait_for_orders"));
+}
+
+fn artifact(fixture: &str, artifact: &str) -> String {
+    let path = fixture_artifact(fixture, artifact);
+    path.to_str().expect("paths of tests are text").to_owned()
+}
+
+#[test]
+fn each_question_has_one_command() {
+    let scratch = Scratch::new("questions");
+    record_all(&scratch, &["--syscalls", "--watch", "total"], artifact);
+    ask_all(&scratch, &[]);
+}
+
+#[test]
+fn programs_without_debug_information_answer_them_too() {
+    let scratch = Scratch::new("questions_stripped");
+    let stripped = |fixture: &str, name: &str| {
+        let path = scratch.join(name);
+        let path = path.to_str().expect("paths of tests are text").to_owned();
+        let mut strip = Command::new("strip");
+        let ended = strip.args(["-g", "-o", &path, &artifact(fixture, name)]);
+        assert!(ended.status().expect("strip runs").success());
+        path
+    };
+    record_all(&scratch, &["--syscalls"], stripped);
+    ask_all(&scratch, &NEED_DEBUG_INFORMATION);
 }

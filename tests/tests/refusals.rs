@@ -377,3 +377,50 @@ fn a_misspelt_variable_of_a_function_that_calls_nothing_is_named() {
         assert!(ended.errors().contains(told), "{watch}: {}", ended.errors());
     }
 }
+
+/// Only words that resemble what was written are suggested.
+#[test]
+fn wrong_options_have_near_suggestions_only() {
+    let scratch = Scratch::new("refusals-tips");
+    let refused = |words: &[&str]| {
+        let ended = Hindsight::command(&scratch, words).run();
+        assert_refused(&ended, 2);
+        ended.errors()
+    };
+    let far = refused(&["record", "--nope", "/bin/true"]);
+    assert!(
+        !far.contains("similar") && !far.contains("--copies"),
+        "{far}"
+    );
+    let near = refused(&["record", "--strngs", "/bin/true"]);
+    assert!(near.contains("'--strings'"), "{near}");
+    assert!(refused(&["rport", "rec"]).contains("'report'"));
+}
+
+/// A name belongs to the newest recording that was to be called so, and it is said that there are several.
+#[test]
+fn the_recording_that_answers_for_several_is_named() {
+    let scratch = Scratch::new("refusals-newest");
+    let record = || {
+        let program = fixture_artifact("fib", "fib");
+        let program = program.to_str().expect("paths of tests are text");
+        let ended = Hindsight::command(&scratch, &["record", program, "3"]).run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    };
+    record();
+    let ask = |name: &str| {
+        let query = "SELECT count(*) FROM calls WHERE function = 'main'";
+        let ended = Hindsight::command(&scratch, &["sql", name, query]).run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        ended.errors()
+    };
+    assert_eq!(ask("fib"), "");
+    record();
+    let said = ask("fib");
+    assert!(
+        said.contains("fib-2.hindsight") && said.contains("newer than fib.hindsight"),
+        "{said}"
+    );
+    assert_eq!(ask("fib-2"), "");
+    assert_eq!(ask("fib.hindsight"), "");
+}

@@ -1,7 +1,10 @@
 //! Goal: a report counts what another tracer counts, its forms agree with each other, and its corrected times are below the
 //! measured ones. Method: SQLite and a doubly recursive function, recorded; uftrace's counts; the table `calls`.
 
-use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
+use e2e::{
+    Ended, Hindsight, Program, Recording, Scratch, Signal, Status, Steady, fixture_artifact,
+    wait_until,
+};
 use serde_json::Value;
 
 /// A recording called `rec` in a folder of its own.
@@ -179,4 +182,52 @@ fn the_wait_for_functions_to_be_armed_is_in_nobodys_time() {
     assert!(told <= number(using, "raw_self_ns") - waited_ns, "{told}");
     let held_ns = report["cost"]["held_ns"].as_i64().expect("a number");
     assert!(held_ns >= waited_ns, "{waited_ns} {held_ns}");
+}
+
+/// A stopped recorder drains nothing: the rings fill, and the program's threads wait for room until it continues.
+#[test]
+fn the_wait_for_room_in_a_ring_is_in_nobodys_time() {
+    let scratch = Scratch::new("report_full_ring");
+    let steady = Steady::new(&scratch);
+    let program = steady.program(&scratch, 400_000);
+    let (running, recording) = Hindsight::start_recording(&scratch, &[], &program);
+    wait_until("the program's work", || {
+        (steady.rounds() >= 20_000).then_some(())
+    });
+    running.signal(Signal::STOP);
+    let mut same = 0;
+    let mut before = steady.rounds();
+    wait_until("the rings to be full", || {
+        let now = steady.rounds();
+        same = if now == before { same + 1 } else { 0 };
+        before = now;
+        (same > 200).then_some(())
+    });
+    assert!(!steady.has_finished());
+    running.signal(Signal::CONT);
+    let ended = running.finish();
+    assert_eq!((ended.status, steady.wrong()), (Status::Code(21), 0));
+    let waits = "FROM events WHERE kind = 'ring_wait' AND tid IS NOT NULL";
+    // While it was looked at 200 times, it stood still for 2 ms each time.
+    let longest_ns = recording.number(&format!("SELECT max(value) {waits}"));
+    assert!(longest_ns >= 100_000_000, "{longest_ns}");
+    let waited_ns = recording.number(&format!("SELECT sum(value) {waits}"));
+    let ended = Hindsight::command(&scratch, &["report", "rec", "--json"]).run();
+    let report = ended.result();
+    let held_ns = number(&report["cost"], "held_ns");
+    assert!(
+        held_ns >= longest_ns && held_ns <= waited_ns,
+        "{held_ns} {waited_ns}"
+    );
+    let functions = report["functions"].as_array().expect("functions");
+    let sum = |field| functions.iter().map(|f| number(f, field)).sum::<i64>();
+    let taken_out_ns = sum("raw_self_ns") - sum("self_ns");
+    assert!(taken_out_ns >= longest_ns, "{taken_out_ns} {longest_ns}");
+    let text = Hindsight::command(&scratch, &["report", "rec"])
+        .run()
+        .text();
+    assert!(
+        text.contains("stopped or waited for the recorder"),
+        "{text}"
+    );
 }

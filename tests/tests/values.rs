@@ -1,6 +1,8 @@
 //! Goal: arguments and results are shown as the source means them. Method: a fixture whose calls have known values.
 
-use e2e::{Comparison, Nesting, Program, Recording, Scratch, fixture_artifact};
+use e2e::{
+    Comparison, Hindsight, Nesting, Program, Recording, Scratch, compiled, fixture_artifact,
+};
 
 /// The text of the arguments and the result of the only call of a function.
 fn call(recording: &Recording, function: &str) -> (String, Option<i64>, Option<f64>) {
@@ -219,4 +221,54 @@ fn captured_texts_are_shown_with_arguments() {
     assert_eq!(texts.len(), 4);
     assert!(texts[0].contains(" \"alpha\", times="), "{texts:?}");
     assert!(texts[1].contains(" \"beta\", times="), "{texts:?}");
+}
+
+/// A comparison with zero must not take a large unsigned number for a negative one.
+#[test]
+fn a_large_unsigned_result_is_not_negative() {
+    let scratch = Scratch::new("values-unsigned");
+    let source = "unsigned long most(void) { return -1UL; }\n\
+         unsigned long some(void) { return 7; }\n\
+         long less(void) { return -1; }\n\
+         int main(void) { return most() + some() + less() > 0 ? 0 : 1; }\n";
+    let program = compiled(&scratch, "unsigned.c", source, &["-O0", "-g"]);
+    let program = Program::new(program, scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    let rows = recording.rows("SELECT function, ret, ret_text, hex(rax) AS bits FROM calls WHERE function <> 'main' ORDER BY start_seq");
+    let row = |function: &str| {
+        let found = rows.iter().find(|row| row["function"] == function);
+        found.unwrap_or_else(|| panic!("{function}: {rows:?}"))
+    };
+    assert!(row("most")["ret"].is_null(), "{rows:?}");
+    assert_eq!(row("most")["ret_text"], "18446744073709551615");
+    assert_eq!(row("most")["bits"], "0xffffffffffffffff");
+    assert_eq!(
+        (row("some")["ret"].as_i64(), row("less")["ret"].as_i64()),
+        (Some(7), Some(-1))
+    );
+    let negative = recording.rows("SELECT function FROM calls WHERE ret < 0");
+    assert_eq!(negative.len(), 1, "{negative:?}");
+    assert_eq!(negative[0]["function"], "less");
+}
+
+#[test]
+fn characters_of_rust_are_shown_as_such() {
+    let scratch = Scratch::new("values-char");
+    let source = "#[inline(never)] fn kept(c: char, other: char) -> char { std::hint::black_box(other); c }\n\
+         fn main() { for c in ['a', '\\u{e9}', '\\n'] { std::hint::black_box(kept(c, '\\'')); } }\n";
+    let program = compiled(&scratch, "chars.rs", source, &["-g"]);
+    let program = Program::new(program, scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    let rows = recording.rows(
+        "SELECT args, ret_text, ret FROM calls WHERE function LIKE '%kept' ORDER BY start_seq",
+    );
+    let texts = |name: &str| {
+        rows.iter()
+            .map(|row| row[name].as_str().unwrap_or(""))
+            .collect::<Vec<_>>()
+    };
+    let shown = ["'a'", "'\u{e9}'", "'\\n'"];
+    assert_eq!(texts("args"), shown.map(|c| format!("c={c}, other='\\''")));
+    assert_eq!(texts("ret_text"), shown);
+    assert_eq!(rows[1]["ret"], 0xe9);
 }

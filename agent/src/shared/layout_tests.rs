@@ -279,6 +279,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "SYSCALL_BEGINS",
         "SYSCALL_ENDS",
         "FRAMES_LEFT",
+        "RING_WAIT",
     ] {
         assert_eq!(take(&format!("HS_{name}")), stated(&page, name), "{name}");
     }

@@ -5,10 +5,13 @@
 
 mod libraries;
 
+use std::cmp::Ordering;
 use std::fmt::Write;
 
 use libraries::shortened;
 
+/// Characters of a name that can be read at a glance.
+const BRIEF: usize = 100;
 /// Nesting of brackets that is followed.
 const MAX_DEPTH: usize = 64;
 /// Longest name that is made shorter.
@@ -40,6 +43,49 @@ pub fn short_name(name: &str) -> String {
         short = shorter;
     }
     short
+}
+
+/// Returns the short form of a name; if that is still long, without its template arguments.
+#[must_use]
+pub fn brief_name(name: &str) -> String {
+    let short = short_name(name);
+    match short.chars().count() <= BRIEF {
+        true => short,
+        false => without_arguments(&short),
+    }
+}
+
+/// Returns a name with `<..>` for lists of template arguments. Rust's `<Type as Trait>::f` keeps its outermost brackets.
+#[must_use]
+pub fn without_arguments(name: &str) -> String {
+    let kept = usize::from(name.starts_with('<'));
+    let mut depth = 0usize;
+    let mut text = String::new();
+    let mut before = '\0';
+    for c in name.chars() {
+        let is_operator = text.ends_with("operator") || text.ends_with("operator<");
+        let is_arrow = c == '>' && before == '-';
+        match c {
+            '<' if !is_operator => {
+                depth += 1;
+                match depth.cmp(&(kept + 1)) {
+                    Ordering::Less => text.push(c),
+                    Ordering::Equal => text.push_str("<.."),
+                    Ordering::Greater => {}
+                }
+            }
+            '>' if depth > 0 && !is_arrow => {
+                if depth <= kept + 1 {
+                    text.push(c);
+                }
+                depth -= 1;
+            }
+            _ if depth <= kept => text.push(c),
+            _ => {}
+        }
+        before = c;
+    }
+    text
 }
 
 /// Returns the short form of a function's name, in which the innermost closure is called by its file and line.

@@ -109,7 +109,9 @@ impl Way {
             ValueKind::Pointer => Way::Pointer,
             ValueKind::Int { bytes: 8.., .. } => Way::Either,
             ValueKind::Unknown => Way::Unknown,
-            ValueKind::Int { bytes, .. } | ValueKind::Enum { bytes, .. } => Way::Number {
+            ValueKind::Int { bytes, .. }
+            | ValueKind::Enum { bytes, .. }
+            | ValueKind::Unicode { bytes } => Way::Number {
                 mask: mask(u64::from(*bytes)),
             },
             ValueKind::Float { bytes: 4 } => Way::Number { mask: mask(4) },

@@ -541,6 +541,7 @@ pub(super) fn write_int(text: &mut String, kind: &ValueKind, registers: &[u64]) 
         ValueKind::Void => {}
         ValueKind::Bool => append(text, format_args!("{}", bits as u8 != 0)),
         ValueKind::Char => write_char(text, bits as u8),
+        ValueKind::Unicode { bytes } => write_unicode(text, bits, *bytes),
         ValueKind::Int { bytes: 16, signed } => match (registers.get(1), signed) {
             (Some(&high), true) => append(text, format_args!("{}", wide(bits, high) as i128)),
             (Some(&high), false) => append(text, format_args!("{}", wide(bits, high))),
@@ -604,6 +605,15 @@ pub(super) fn write_sse(text: &mut String, kind: &ValueKind, bits: Option<u64>) 
 
 fn write_char(text: &mut String, byte: u8) {
     append(text, format_args!("'{}'", byte.escape_ascii()));
+}
+
+/// Appends a character; what is none, or only a part of one, as a number.
+fn write_unicode(text: &mut String, bits: u64, bytes: u8) {
+    let code = narrow(bits, bytes, false);
+    match u32::try_from(code).ok().and_then(char::from_u32) {
+        Some(character) => append(text, format_args!("'{}'", character.escape_debug())),
+        None => append(text, format_args!("{code}")),
+    }
 }
 
 /// Returns the low `bytes` of `bits` as a number.

@@ -20,7 +20,7 @@ enum Reading {
     Absent,
     /// The low `64 - shift` bits, sign-extended.
     Signed { shift: u8 },
-    /// The low `64 - shift` bits, zero-extended.
+    /// The low `64 - shift` bits, zero-extended. A number of 2^63 or more has no place in a signed column.
     Unsigned { shift: u8 },
     /// Zero or not, of the low byte.
     Bool,
@@ -49,6 +49,9 @@ impl Reading {
             ValueKind::Void => Self::Absent,
             ValueKind::Bool => Self::Bool,
             ValueKind::Char => Self::Unsigned { shift: 56 },
+            ValueKind::Unicode { bytes } => Self::Unsigned {
+                shift: shift(*bytes),
+            },
             // It exceeds a column of 64 bits, and takes two registers.
             ValueKind::Int { bytes: 9.., .. } => Self::Absent,
             ValueKind::Int { bytes, signed } | ValueKind::Enum { bytes, signed, .. } => {
@@ -71,7 +74,7 @@ impl Reading {
     fn integer(self, bits: i64) -> Option<i64> {
         match self {
             Self::Signed { shift } => Some(bits << shift >> shift),
-            Self::Unsigned { shift } => Some(((bits as u64) << shift >> shift) as i64),
+            Self::Unsigned { shift } => i64::try_from((bits as u64) << shift >> shift).ok(),
             Self::Bool => Some(i64::from(bits as u8 != 0)),
             Self::Absent | Self::Double | Self::Single => None,
         }
@@ -81,6 +84,7 @@ impl Reading {
     fn integers(self, registers: &Int64Array) -> Int64Array {
         match self {
             Self::Signed { shift } => registers.unary(|bits| bits << shift >> shift),
+            Self::Unsigned { shift: 0 } => registers.unary_opt(|bits| (bits >= 0).then_some(bits)),
             Self::Unsigned { shift } => {
                 registers.unary(|bits| ((bits as u64) << shift >> shift) as i64)
             }
@@ -255,8 +259,11 @@ mod tests {
         );
         assert_eq!(
             unsigned,
-            [Some(0x81), Some(0x8381), Some(0x8765_8381), Some(bits)]
+            [Some(0x81), Some(0x8381), Some(0x8765_8381), None]
         );
+        // No comparison takes 2^64 - 1 for a negative number.
+        assert_eq!(int(8, false).integer(-1), None);
+        assert_eq!(int(8, false).integer(i64::MAX), Some(i64::MAX));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use replay::{CallHead, Timeline};
 use serde::Serialize;
 use store::recording::RecordingState;
 
+use super::freed::{self, FreedBlock};
 use super::source::{CallLine, MOST_AROUND, Source, told};
 use crate::error::Result;
 use crate::rows::Row;
@@ -118,6 +119,9 @@ pub struct Crash {
     pub is_cut: bool,
     /// Its last calls that had ended, the last one first.
     pub ended: Vec<CallLine>,
+    /// Freed blocks that it still used, if allocations were recorded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub freed: Vec<FreedBlock>,
 }
 
 /// A frame.
@@ -311,6 +315,10 @@ fn crash(source: &Source<'_>, how: &How) -> Result<Option<Crash>> {
     };
     let (frames, more_frames, is_cut) = frames(source, tid, seq)?;
     let ended = source.ended_before(tid, seq, BEFORE)?;
+    let freed = match source.has_captured("memory") {
+        true => freed::freed(source, tid, seq, address.map(|address| address as u64))?,
+        false => Vec::new(),
+    };
     Ok(Some(Crash {
         seq,
         ts_ns,
@@ -324,6 +332,7 @@ fn crash(source: &Source<'_>, how: &How) -> Result<Option<Crash>> {
             .iter()
             .map(|call| source.described(call))
             .collect::<Result<_>>()?,
+        freed,
     }))
 }
 

@@ -6,11 +6,14 @@ use values::quantity::{count, duration, grouped};
 use super::ending::{Crash, Place, Seen};
 use super::errors::ErrorLine;
 use super::failures::{FailedSyscall, FailureKind, Failures, Value};
+use super::freed::{FreedBlock, Step};
 use super::source::CallLine;
 use super::text::{COLUMNS, joined, named, short, source, thread_name, with_args};
 use super::threads::{Thread, ThreadEnd};
 use super::time::FunctionTime;
 use super::unusual::Unusual;
+use crate::callers::Frame;
+use crate::locks::Waiter;
 
 pub fn frame(place: &Place) -> String {
     let mut source = source(place.file.as_deref(), place.line);
@@ -34,6 +37,68 @@ pub fn frame(place: &Place) -> String {
 pub fn before(crash: &Crash) -> impl Iterator<Item = String> {
     let ended = crash.ended.iter();
     ended.map(|last| call_after("  before that: ", last))
+}
+
+/// A freed block that a crashed thread still used: who freed it, and who had allocated it.
+pub fn freed(block: &FreedBlock) -> Vec<String> {
+    let what = match &block.argument {
+        Some((name, function)) => format!("{name} of {}", short(function)),
+        None => "the address of the fault".to_owned(),
+    };
+    let size = match block.size {
+        Some(size) => format!(" of {}", count(size, "byte")),
+        None => String::new(),
+    };
+    let within = match block.offset {
+        0 => String::new(),
+        offset => format!("byte {offset} of "),
+    };
+    let step = |step: &Step| {
+        let place = step
+            .place
+            .as_deref()
+            .map(|place| format!(", called in {place}"));
+        format!(
+            "{} (seq {}){}",
+            step.function,
+            step.seq,
+            place.unwrap_or_default()
+        )
+    };
+    let address = &block.address;
+    let mut lines = vec![
+        format!("  {what} ({address}) is {within}a freed block{size}"),
+        format!("    freed by {}", step(&block.freed)),
+    ];
+    lines.extend(
+        block
+            .made
+            .as_ref()
+            .map(|made| format!("    made by {}", step(made))),
+    );
+    lines
+}
+
+/// A thread that waited for another one's lock.
+pub fn waiter(waiter: &Waiter) -> String {
+    let lock = waiter.name.as_ref().unwrap_or(&waiter.lock);
+    let own = |frames: &[Frame]| {
+        let frame = Frame::from_own_code(frames).first();
+        frame
+            .map(|frame| format!(" in {}", frame.short_text()))
+            .unwrap_or_default()
+    };
+    let owner = waiter
+        .who
+        .owner
+        .map(|owner| format!("; {owner} took it{}", own(&waiter.owner_frames)));
+    format!(
+        "  {} waits for {lock}{}, seq {}{}",
+        thread_name(waiter.who.tid, waiter.who.thread.as_deref()),
+        own(&waiter.who.frames),
+        waiter.who.seq,
+        owner.unwrap_or_default()
+    )
 }
 
 /// A call, and where it was made or, if that has no line, where its function is.

@@ -7,6 +7,7 @@
 mod ending;
 mod errors;
 mod failures;
+mod freed;
 mod lines;
 mod program;
 mod questions;
@@ -23,6 +24,7 @@ use serde::Serialize;
 pub use ending::{Crash, Ending, How, LAST_EXEC, Place, Seen, goes_on_after};
 pub use errors::{ErrorLine, Errors};
 pub use failures::{FailedSyscall, FailureKind, Failures, Value};
+pub use freed::{FreedBlock, Step};
 pub use program::Program;
 pub use questions::Question;
 pub use source::{By, CallLine, Site};
@@ -34,6 +36,7 @@ pub use time::{FunctionTime, Time};
 pub use unusual::Unusual;
 
 use crate::error::Result;
+use crate::locks::{Waiter, locks};
 use crate::session::Session;
 use stops::Stops;
 
@@ -50,6 +53,9 @@ pub struct Overview {
     pub failures: FailedCalls,
     /// Its threads.
     pub threads: Threads,
+    /// Threads that waited for each other's locks at the end, if locks were recorded: each for the next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deadlocks: Vec<Vec<Waiter>>,
     /// Where the time went.
     pub time: Time,
     /// What is unusual.
@@ -86,6 +92,10 @@ pub fn overview(session: &Session, recording: &str) -> Result<Overview> {
     let (told, more) = failures::failures(&source, &tallies, ending.has_failed())?;
     let died = ending.crash.as_ref().map(|crash| (crash.tid, crash.seq));
     let threads = threads::threads(&source, &all.threads, died)?;
+    let deadlocks = match source.has_captured("locks") {
+        true => locks(session, &mut |_, _| ())?.deadlocks,
+        false => Vec::new(),
+    };
     let time = time::time(&source, &tallies);
     let mut unusual = unusual::unusual(&source, &tallies, &threads, program.duration_ns);
     if ending.has_failed() {
@@ -98,6 +108,7 @@ pub fn overview(session: &Session, recording: &str) -> Result<Overview> {
         errors,
         failures: FailedCalls { told, more },
         threads,
+        deadlocks,
         time,
         unusual,
         next: Vec::new(),

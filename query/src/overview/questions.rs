@@ -52,7 +52,8 @@ pub fn questions(overview: &Overview, recording: &str) -> Vec<Question> {
         all.insert(0, question);
     }
     let is_in_call = |thread: &super::threads::Thread| matches!(thread.end, ThreadEnd::In { .. });
-    if has("locks") && overview.threads.told.iter().any(is_in_call) {
+    let has_stuck = overview.threads.told.iter().any(is_in_call);
+    if has("locks") && (has_stuck || !overview.deadlocks.is_empty()) {
         all.insert(
             0,
             Question {

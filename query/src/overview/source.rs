@@ -96,6 +96,12 @@ impl<'s> Source<'s> {
         events - events / 4
     }
 
+    /// Returns whether the recording was made with an option such as `memory`.
+    pub fn has_captured(&self, what: &str) -> bool {
+        let manifest = self.session.reader().recording().manifest();
+        manifest.settings.captures.iter().any(|own| own == what)
+    }
+
     /// Runs a query.
     ///
     /// # Errors

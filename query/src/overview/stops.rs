@@ -47,7 +47,7 @@ impl Stops {
     /// The recording cannot be read.
     pub fn of(source: &Source<'_>) -> Result<Stops> {
         let sql = format!(
-            "select seq, tid, ts_ns, kind, value from events where kind in ('pause', 'resume', 'arming', 'exception') \
+            "select seq, tid, ts_ns, kind, value from events where kind in ('pause', 'resume', 'arming', 'ring_wait', 'exception') \
              and tid is not null order by seq limit {MOST}"
         );
         let mut all: Vec<Stop> = Vec::new();
@@ -70,8 +70,10 @@ impl Stops {
                         all[at].to_ns = Some(ts_ns);
                     }
                 }
-                // A thread waited until functions were armed.
-                Some("arming") => all.push(stop(ts_ns - row.number(4).unwrap_or(0), Some(ts_ns))),
+                // A thread waited until functions were armed, or for room in its ring.
+                Some("arming" | "ring_wait") => {
+                    all.push(stop(ts_ns - row.number(4).unwrap_or(0), Some(ts_ns)))
+                }
                 Some("exception") => raised = Raised::new(tid, seq, ts_ns),
                 _ => {
                     let since_ns = raised.stopped_ns(tid, seq, ts_ns);

@@ -3,15 +3,13 @@
 //! Each section has a heading and lines, the most important first. If they do not all fit, the longest section repeatedly
 //! drops its last line, and says how many are missing; no heading remains without a line.
 
-use std::cmp::Ordering;
-
-use debuginfo::short_name;
+use debuginfo::{short_name, without_arguments};
 use values::one_line::{escaped, fitted, width};
 use values::quantity::{count, duration, grouped};
 
 use super::ending::How;
-use super::lines::{before, call, error_line, exception, failure, frame, function_time};
-use super::lines::{thread, unusual};
+use super::lines::{before, call, error_line, exception, failure, frame, freed, function_time};
+use super::lines::{thread, unusual, waiter};
 use super::{Overview, Question};
 
 /// Columns of a line. Only commands may be longer: they would not work if they were cut.
@@ -71,6 +69,7 @@ impl Overview {
         let mut sections: Vec<Section> = [
             Some(self.head()),
             self.crash(),
+            self.deadlocks(),
             self.last_calls(),
             self.seen(),
             self.printed(),
@@ -207,11 +206,19 @@ impl Overview {
             let more = grouped(crash.more_frames);
             lines.push(format!("  and at least {more} more"));
         }
+        lines.splice(..0, crash.freed.iter().flat_map(freed));
         lines.extend(before(crash));
         Some(Section {
             missing: if crash.is_cut { 0 } else { crash.more_frames },
             ..Section::new(heading, 5, lines)
         })
+    }
+
+    fn deadlocks(&self) -> Option<Section> {
+        let waiters = self.deadlocks.iter().flatten();
+        let lines: Vec<String> = waiters.map(waiter).collect();
+        let heading = "Deadlock: each of these threads waited for the next one's lock, the last for the first's";
+        (!lines.is_empty()).then(|| Section::new(heading, 4, lines))
     }
 
     fn last_calls(&self) -> Option<Section> {
@@ -377,38 +384,6 @@ pub fn within(name: &str, columns: usize) -> String {
         true => name.into_owned(),
         false => fitted(&without_arguments(&name), columns).into_owned(),
     }
-}
-
-/// A name with `<..>` for lists of template arguments. Rust's `<Type as Trait>::f` keeps its outermost brackets.
-fn without_arguments(name: &str) -> String {
-    let kept = usize::from(name.starts_with('<'));
-    let mut depth = 0usize;
-    let mut text = String::new();
-    let mut before = '\0';
-    for c in name.chars() {
-        let is_operator = text.ends_with("operator") || text.ends_with("operator<");
-        let is_arrow = c == '>' && before == '-';
-        match c {
-            '<' if !is_operator => {
-                depth += 1;
-                match depth.cmp(&(kept + 1)) {
-                    Ordering::Less => text.push(c),
-                    Ordering::Equal => text.push_str("<.."),
-                    Ordering::Greater => {}
-                }
-            }
-            '>' if depth > 0 && !is_arrow => {
-                if depth <= kept + 1 {
-                    text.push(c);
-                }
-                depth -= 1;
-            }
-            _ if depth <= kept => text.push(c),
-            _ => {}
-        }
-        before = c;
-    }
-    text
 }
 
 /// Parts of a line; the middle one is shortened.

@@ -78,7 +78,7 @@ pub struct CostNote {
     pub inside_ns: f64,
     /// What it cost in the caller, in ns.
     pub outside_ns: f64,
-    /// For how long threads were stopped by a live session, all added up, in ns.
+    /// For how long threads were stopped by a live session or waited for the recorder, all added up, in ns.
     pub held_ns: u64,
     /// Calls on paths that are not told apart: there are too many.
     pub folded_calls: u64,

@@ -88,9 +88,9 @@ impl Source {
         for part in filled {
             let file = EventsFile::open(&part.events)?;
             for page in 0..file.pages().len() {
-                let mut armings = Vec::new();
+                let mut waits = Vec::new();
                 file.heads(page, |event| match (event.tid, event.kind) {
-                    (Some(_), "arming") => armings.push(event.seq),
+                    (Some(_), "arming" | "ring_wait") => waits.push(event.seq),
                     (Some(tid), "exception") => raised = Raised::new(tid, event.seq, event.ts_ns),
                     (Some(tid), "pause") => {
                         let since = raised.stopped_ns(tid, event.seq, event.ts_ns);
@@ -102,9 +102,9 @@ impl Source {
                     }
                     _ => {}
                 })?;
-                held.extend(file.events(page, &armings)?.iter().filter_map(|arming| {
-                    let since = arming.ts_ns - arming.value?;
-                    Some((arming.tid?, since, arming.ts_ns))
+                held.extend(file.events(page, &waits)?.iter().filter_map(|wait| {
+                    let since = wait.ts_ns - wait.value?;
+                    Some((wait.tid?, since, wait.ts_ns))
                 }));
             }
         }

@@ -60,7 +60,7 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "value",
-            "process_start, fork: pid; process_exit: code; gap: events lost; module_load: module number; arming: how long the thread waited, ns; exception: signal; snapshot: its number; logged_write: pc; syscall: its number; syscall_end: result",
+            "process_start, fork: pid; process_exit: code; gap: events lost; module_load: module number; arming, ring_wait: how long the thread waited, ns; exception: signal; snapshot: its number; logged_write: pc; syscall: its number; syscall_end: result",
         ),
         (
             "aux",

@@ -154,6 +154,7 @@ fn type_name(kind: &ValueKind) -> String {
         ValueKind::Void => "void".into(),
         ValueKind::Bool => "bool".into(),
         ValueKind::Char => "char".into(),
+        ValueKind::Unicode { bytes } => format!("char{}", bits(*bytes)),
         ValueKind::Int {
             bytes,
             signed: true,

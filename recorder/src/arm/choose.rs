@@ -265,10 +265,7 @@ pub(super) fn value_kind(kind: &debuginfo::ValueKind) -> ValueKind {
         debuginfo::ValueKind::Void => ValueKind::Void,
         debuginfo::ValueKind::Bool => ValueKind::Bool,
         debuginfo::ValueKind::Char { bytes: 1 } => ValueKind::Char,
-        debuginfo::ValueKind::Char { bytes } => ValueKind::Int {
-            bytes: *bytes,
-            signed: false,
-        },
+        debuginfo::ValueKind::Char { bytes } => ValueKind::Unicode { bytes: *bytes },
         debuginfo::ValueKind::Int { bytes, signed } => ValueKind::Int {
             bytes: *bytes,
             signed: *signed,

@@ -194,7 +194,7 @@ fn is_c_library(module: &Path) -> bool {
 }
 
 /// Splits `MODULE:NAME` at the only colons that are not those of `::`.
-fn module_and_name(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn module_and_name(text: &str) -> Option<(&str, &str)> {
     let bytes = text.as_bytes();
     let is_single = |at: &usize| {
         bytes[*at] == b':' && bytes.get(at + 1) != Some(&b':') && bytes[at - 1] != b':'

@@ -20,6 +20,7 @@ mod unwinders;
 pub use also::Also;
 pub(crate) use choose::candidates;
 pub use filter::Filter;
+pub(crate) use filter::module_and_name;
 pub(crate) use modules::is_system_path;
 pub use modules::{LoadedModule, Modules};
 pub use patch::Armer;

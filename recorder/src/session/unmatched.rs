@@ -2,7 +2,7 @@
 
 use debuginfo::{Binding, Glob, Symbol, SymbolKind};
 
-use crate::arm::{Filter, LoadedModule};
+use crate::arm::{Filter, LoadedModule, module_and_name};
 
 /// How similar a name must be to be suggested.
 const SIMILAR: f64 = 0.85;
@@ -80,6 +80,16 @@ impl Names {
             return ": the C library chooses among several, without names, when the program starts"
                 .to_owned();
         }
+        if let Some((library, name)) = module_and_name(pattern)
+            && let Some(module) = self.modules.iter().position(|module| module == library)
+        {
+            let own = self.in_libraries.iter().filter(|(of, _)| *of == module);
+            return suggested(
+                name,
+                own.map(|(_, name)| name.as_str()),
+                &format!("{library}:"),
+            );
+        }
         if let Some(library) = self.library_with(pattern) {
             return format!(" of the program; those of a library: '{library}:{pattern}'");
         }
@@ -124,6 +134,10 @@ mod tests {
         assert_eq!(
             names.near("module:libc.so"),
             "; did you mean 'module:libc.so.6'?"
+        );
+        assert_eq!(
+            names.near("libc.so.6:maloc"),
+            "; did you mean 'libc.so.6:malloc'?"
         );
         assert!(names.near("strlen").contains("chooses among several"));
         assert_eq!(

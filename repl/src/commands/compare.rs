@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
 use crate::output::{self, to_stdout};
+use crate::progress::Progress;
 use crate::recording::to_read;
 use crate::render::{Colour, Paint, Terminal, escaped};
 
@@ -123,8 +124,10 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
         query::open(&paths.0).map_err(failed)?,
         query::open(&paths.1).map_err(failed)?,
     );
+    let progress = Progress::new(terminal);
     let compared = |asked: &Asked| {
-        query::compare::compare((&a, &names.0), (&b, &names.1), asked).map_err(failed)
+        let work = || query::compare::compare((&a, &names.0), (&b, &names.1), asked);
+        progress.alive("comparing", work).map_err(failed)
     };
     let found = compared(&asked)?;
     let new_file = args.accept.as_deref().filter(|_| accepted.is_none());

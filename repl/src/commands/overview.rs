@@ -9,7 +9,9 @@ use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
 use crate::output::{self, to_stdout};
+use crate::progress::Progress;
 use crate::recording::OfCore;
+use crate::render::Terminal;
 use crate::sets::{self, Whole};
 
 const EXAMPLES: &str = "\
@@ -44,15 +46,15 @@ pub struct Args {
 ///
 /// # Errors
 /// When there is no such recording or it cannot be read.
-pub fn run(args: &Args) -> Result<u8, Error> {
+pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     if let Some(dir) = sets::named(&args.recording) {
         return of_set::run(&Whole::read(&dir)?, args.lines, args.json);
     }
     let path = args.core.locate(&args.recording)?;
     let name = args.recording.to_string_lossy();
-    let overview = query::open(&path)
-        .and_then(|session| query::overview(&session, &name))
-        .map_err(|source| Error::Query { source })?;
+    let work = || query::open(&path).and_then(|session| query::overview(&session, &name));
+    let overview = Progress::new(terminal).alive("adding up", work);
+    let overview = overview.map_err(|source| Error::Query { source })?;
     let mut out = output::stdout();
     let written = if args.json {
         let json = answer(serde_json::to_value(&overview).expect("it is JSON"));

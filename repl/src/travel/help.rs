@@ -63,6 +63,41 @@ pub fn all(live: bool, written: &[String]) -> String {
     text
 }
 
+/// Breaks lines between words, where they are longer than so many columns. What follows stands below the second column of
+/// a line that has one.
+pub fn wrapped(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let own = line.len() - line.trim_start().len();
+        let second = line[own..].find("  ").map(|gap| {
+            let rest = &line[own + gap..];
+            own + gap + rest.len() - rest.trim_start().len()
+        });
+        let indent = second.unwrap_or(own).min(columns / 2);
+        let (mut rest, mut before) = (line, 0);
+        while before + rest.chars().count() > columns {
+            let room = columns.saturating_sub(before);
+            let least = if before == 0 { indent } else { 0 };
+            let end = rest
+                .char_indices()
+                .nth(room)
+                .map_or(rest.len(), |(at, _)| at);
+            let space = rest[..end].rfind(' ').filter(|at| *at > least);
+            // A word that is longer than a line stays whole.
+            let Some(space) = space.or_else(|| rest.find(' ').filter(|at| *at > least)) else {
+                break;
+            };
+            out += rest[..space].trim_end();
+            out.push('\n');
+            out += &" ".repeat(indent);
+            (rest, before) = (rest[space..].trim_start(), indent);
+        }
+        out += rest;
+        out.push('\n');
+    }
+    out
+}
+
 fn written_name(verb: &Description) -> String {
     verb.name.replace('_', "-")
 }
@@ -140,4 +175,38 @@ pub fn of(verb: &str) -> Option<&'static str> {
 /// Returns whether a verb is one of the prompt itself.
 pub fn is_own(verb: &str) -> bool {
     verb != "goto-live" && of(verb).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_word_is_broken() {
+        let text =
+            "Moves\n  step               Continue to the next line\n  averylongwordthatexceeds x\n";
+        let wrapped = wrapped(text, 32);
+        assert_eq!(
+            wrapped,
+            "Moves\n  step               Continue to\n                the next line\n  averylongwordthatexceeds x\n"
+        );
+        assert_eq!(super::wrapped(text, 80), text);
+    }
+
+    #[test]
+    fn the_overview_fits_narrow_terminals() {
+        let written: Vec<String> = ALL.iter().map(written_name).collect();
+        let text = all(true, &written);
+        for columns in [40, 60, 80] {
+            let narrow = wrapped(&text, columns);
+            let widest = narrow.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(columns), "{narrow}");
+            let words = |text: &str| {
+                text.split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(words(&narrow), words(&text));
+        }
+    }
 }

@@ -19,6 +19,7 @@ mod words;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -334,7 +335,11 @@ impl Session {
                 }
             }
         };
-        live::write(&text)?;
+        let columns = match std::io::stdout().is_terminal() {
+            true => Terminal::size().0,
+            false => usize::MAX,
+        };
+        live::write(&help::wrapped(&text, columns))?;
         Ok(exit::DONE)
     }
 

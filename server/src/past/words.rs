@@ -236,6 +236,12 @@ fn read(kind: &ValueKind, bits: u64) -> Option<(u64, String)> {
     Some(match kind {
         ValueKind::Bool => (bits & 0xff, (bits as u8 != 0).to_string()),
         ValueKind::Char => (bits & 0xff, format!("'{}'", (bits as u8).escape_ascii())),
+        ValueKind::Unicode { bytes } => {
+            let code = narrowed(*bytes, false);
+            let character = u32::try_from(code).ok().and_then(char::from_u32);
+            let text = character.map(|c| format!("'{}'", c.escape_debug()));
+            (code, text.unwrap_or_else(|| code.to_string()))
+        }
         ValueKind::Int { bytes, signed } if *bytes <= 8 => {
             let value = narrowed(*bytes, *signed);
             match signed {
@@ -285,6 +291,9 @@ mod tests {
             (int(1, true), 0x1ff, minus, "-1"),
             (ValueKind::Pointer, 0x10, 0x10, "0x10"),
             (ValueKind::Bool, 0x100, 0, "false"),
+            (ValueKind::Unicode { bytes: 4 }, 0xe9, 0xe9, "'\u{e9}'"),
+            // Half of a character.
+            (ValueKind::Unicode { bytes: 2 }, 0xd83d, 0xd83d, "55357"),
         ] {
             assert_eq!(
                 read(&kind, bits),

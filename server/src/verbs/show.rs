@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use debuginfo::short_name;
+use debuginfo::brief_name;
 
 use super::{Column, Piece, Style, Text};
 use crate::inspect::{
@@ -16,8 +16,7 @@ use crate::session::{
 /// Writes a place: `parse at parse.c:42`.
 pub(super) fn place(place: &PlaceReport) -> String {
     let mut text = match (&place.short_name, &place.function) {
-        (Some(name), _) => name.clone(),
-        (None, Some(name)) => short_name(name),
+        (Some(name), _) | (None, Some(name)) => brief_name(name),
         (None, None) => place.address.clone(),
     };
     if let (Some(file), Some(line)) = (&place.file, place.line) {
@@ -215,10 +214,10 @@ pub(super) fn went_over(gaps: &[String]) -> Option<String> {
 }
 
 fn returned(value: &ReturnedReport) -> String {
-    let function = value.function.as_deref().map(short_name);
+    let function = value.function.as_deref().map(brief_name);
     let function = function.as_deref().unwrap_or("The function");
     let ty = value.type_name.as_ref();
-    let ty = ty.map(|name| format!(" ({})", short_name(name)));
+    let ty = ty.map(|name| format!(" ({})", brief_name(name)));
     let ty = ty.unwrap_or_default();
     format!("{function} returned{ty} {}", value.shown.text())
 }
@@ -298,7 +297,7 @@ fn table_of(variables: &[VariableReport], is_full: bool) -> Text {
         let hidden = if variable.shadowed { " (hidden)" } else { "" };
         vec![
             format!("{}{hidden}", variable.shown_name()),
-            short_name(&variable.type_name),
+            brief_name(&variable.type_name),
             variable.shown.text(),
         ]
     };
@@ -342,7 +341,7 @@ pub(super) fn own_variables(own: &FrameVariables, is_full: bool) -> Text {
 /// Returns the heading of a list of variables.
 pub(super) fn of_frame(index: usize, function: Option<&str>) -> String {
     match function {
-        Some(function) => format!("In frame {index}, {}:", short_name(function)),
+        Some(function) => format!("In frame {index}, {}:", brief_name(function)),
         None => format!("In frame {index}:"),
     }
 }
@@ -369,7 +368,7 @@ pub(super) fn frame(report: &FrameReport) -> String {
         return text + " <signal handler called>";
     }
     let name = report.short_name.as_ref().or(report.function.as_ref());
-    let name = name.unwrap_or(&report.address);
+    let name = brief_name(name.unwrap_or(&report.address));
     if report.somewhere && report.function.is_some() {
         text += " somewhere in";
     }
@@ -454,6 +453,16 @@ mod tests {
                 "2: name = \"x\"",
             ]
         );
+    }
+
+    #[test]
+    fn long_template_names_are_brief_where_a_thread_stops() {
+        let name = format!("merge<{}int>", "shop::Order<shop::Item, 4>, ".repeat(20));
+        let at = PlaceReport {
+            function: Some(name),
+            ..PlaceReport::default()
+        };
+        assert_eq!(place(&at), "merge<..>");
     }
 
     #[test]

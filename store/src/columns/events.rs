@@ -88,6 +88,8 @@ kinds! {
     ModuleUnload = "module_unload",
     /// A thread waited until the functions of modules that it had loaded were armed.
     Arming = "arming",
+    /// A thread waited for room in its ring.
+    RingWait = "ring_wait",
     /// Bytes written to file descriptor 1.
     Stdout = "stdout",
     /// Bytes written to file descriptor 2.

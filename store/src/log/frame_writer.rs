@@ -63,7 +63,7 @@ impl<F: StorageFile> FrameWriter<F> {
         let headed = append_all(&file, &mut [IoSlice::new(&bytes)]).and_then(|()| file.settle());
         if let Err(source) = headed {
             storage.remove(path).map_err(Error::io("remove", path))?;
-            return Err(append_error(path, 0, source));
+            return Err(append_error(path, source));
         }
         Ok(Self {
             file: Arc::new(file),
@@ -147,7 +147,7 @@ impl<F: StorageFile> FrameWriter<F> {
     pub(crate) fn finish(&self) -> Result<()> {
         self.file
             .finish()
-            .map_err(|source| append_error(&self.path, self.len, source))
+            .map_err(|source| append_error(&self.path, source))
     }
 
     /// Returns the file, for a thread that syncs it.
@@ -158,14 +158,13 @@ impl<F: StorageFile> FrameWriter<F> {
     #[cold]
     fn undo(&mut self, source: io::Error) -> Error {
         self.stopped = self.file.truncate(self.len).is_err();
-        append_error(&self.path, self.len, source)
+        append_error(&self.path, source)
     }
 }
 
-fn append_error(path: &Path, offset: u64, source: io::Error) -> Error {
+fn append_error(path: &Path, source: io::Error) -> Error {
     Error::Append {
         path: path.to_path_buf(),
-        offset,
         source,
     }
 }

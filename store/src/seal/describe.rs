@@ -105,6 +105,10 @@ pub(super) fn record<S: Sink>(
         Record::ConditionError { probe, addr } => {
             live.condition_error(probe, addr, tid, ts_ns, out)
         }
+        Record::RingWait { since } => {
+            let waited_ns = waited_ns(since, ts_ns, out);
+            out.event(ts_ns, tid, EventKind::RingWait, |row| row.value(waited_ns))
+        }
         Record::Enter(_)
         | Record::Leave(_)
         | Record::Capture(_)
@@ -169,7 +173,7 @@ pub(super) fn control<S: Sink>(
             modules,
             ..
         } => {
-            let waited_ns = (ts_ns - out.clock.ns_from_ticks(*since)).max(0);
+            let waited_ns = waited_ns(*since, ts_ns, out);
             let modules = modules.join(", ");
             out.event(ts_ns, Some(*tid), EventKind::Arming, |row| {
                 row.text(&modules).value(waited_ns)
@@ -188,6 +192,11 @@ pub(super) fn control<S: Sink>(
         Control::Function(_) | Control::Skipped { .. } | Control::ThreadEnd { .. } => Ok(()),
         _ => live.control(control, ts_ns, out),
     }
+}
+
+/// Returns how long a wait took that began at `since`, in ticks, and ended at `ts_ns`.
+fn waited_ns<S: Sink>(since: u64, ts_ns: i64, out: &Numbered<S>) -> i64 {
+    (ts_ns - out.clock.ns_from_ticks(since)).max(0)
 }
 
 fn gap<S: Sink>(

@@ -6,8 +6,8 @@ use super::{
     KIND_CONDITION_ERROR, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_ONLY, KIND_ENTER_TAIL,
     KIND_EXEC, KIND_FORK, KIND_GAP, KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT, KIND_SYSCALL,
     KIND_THREAD, KIND_THREAD_EXIT, KIND_THREAD_NAME, LEAVE_XMM, LEN_SHIFT, LOG_COUNT_SHIFT,
-    LOG_MAX_VALUES, Leave, PROBE_BITS, SLOT_POSITION, SLOT_SHIFT, SYSCALL_BEGINS, SYSCALL_ENDS,
-    Section, THREAD_NAME_LEN, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
+    LOG_MAX_VALUES, Leave, PROBE_BITS, RING_WAIT, SLOT_POSITION, SLOT_SHIFT, SYSCALL_BEGINS,
+    SYSCALL_ENDS, Section, THREAD_NAME_LEN, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
 };
 
 /// The fields of an enter record.
@@ -217,6 +217,13 @@ pub fn push_frames_left(block: &mut Vec<u8>, ticks: u64, stack: u64) {
     push(block, ticks);
     push(block, tag(KIND_SYSCALL, FRAMES_LEFT.into()));
     push(block, stack);
+}
+
+/// Appends the record of a wait for room in the ring that began at `since`, in ticks.
+pub fn push_ring_wait(block: &mut Vec<u8>, ticks: u64, since: u64) {
+    push(block, ticks);
+    push(block, tag(KIND_SYSCALL, RING_WAIT.into()));
+    push(block, since);
 }
 
 fn push_syscall_words(

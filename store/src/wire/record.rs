@@ -373,6 +373,11 @@ pub enum Record<'a> {
         /// The stack pointer there.
         stack: u64,
     },
+    /// The thread has waited until now for room in its ring.
+    RingWait {
+        /// When the wait began, in ticks.
+        since: u64,
+    },
 }
 
 impl Record<'_> {

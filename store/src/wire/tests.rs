@@ -79,6 +79,7 @@ fn one_of_each() -> Vec<u8> {
     push_syscall_end(&mut block, 19, u64::MAX, 0x80, &[]);
     push_exec_failed(&mut block, 20, 13);
     push_frames_left(&mut block, 21, 0x7fff_ffff_ffe0);
+    push_ring_wait(&mut block, 22, 20);
     block
 }
 
@@ -87,7 +88,7 @@ fn every_kind_survives_encoding() {
     let block = one_of_each();
     let decoded: Vec<_> = Records::new(&block).collect::<Result<_, _>>().unwrap();
     let ticks: Vec<_> = decoded.iter().map(|d| d.ticks).collect();
-    assert_eq!(ticks, (1..=21).collect::<Vec<_>>());
+    assert_eq!(ticks, (1..=22).collect::<Vec<_>>());
     let shown: Vec<_> = decoded.iter().map(|d| format!("{:?}", d.record)).collect();
     expect_test::expect![[r#"
         Thread { tid: 42, stack_low: 4096, stack_high: 8192, name: [119, 111, 114, 107, 101, 114] }
@@ -110,7 +111,8 @@ fn every_kind_survives_encoding() {
         Syscall(Syscall { number: 257, arguments: [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0], addr: 64, stack: 128, memory: [0, 16, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 97, 98, 99, 0, 0, 0, 0, 0] })
         SyscallEnd(SyscallEnd { result: 18446744073709551615, stack: 128, memory: [] })
         ExecFailed { error: 13 }
-        FramesLeft { stack: 140737488355296 }"#]]
+        FramesLeft { stack: 140737488355296 }
+        RingWait { since: 20 }"#]]
     .assert_eq(&shown.join("\n"));
 }
 

@@ -269,3 +269,12 @@ fn a_short_name_is_short_balanced_and_its_own_short_name() {
     }
     assert!(shorter > 1000, "{shorter}");
 }
+
+#[test]
+fn long_names_are_brief_without_their_arguments() {
+    let inner = "shop::Order<shop::Item, 4>, ".repeat(20);
+    let long = format!("shop::merge<{inner}int>(int)");
+    assert!(long.len() > 500);
+    assert_eq!(brief_name(&long), "shop::merge<..>(int)");
+    assert_eq!(brief_name("shop::merge<int, 4>"), "shop::merge<int, 4>");
+}

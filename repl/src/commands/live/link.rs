@@ -187,7 +187,8 @@ impl Link {
         let flag = recording.interrupt();
         let call = || recording.call::<V>(args, None, wait);
         flag.clear();
-        let reply = self.watched(move || flag.set(), call);
+        let work = || self.watched(move || flag.set(), call);
+        let reply = self.progress.alive("looking", work);
         self.progress.finish();
         let reply = match reply {
             Ok(reply) => reply,

@@ -163,7 +163,7 @@ fn notes(out: &mut dyn Write, found: &Report, raw: bool) -> io::Result<()> {
     if cost.held_ns > 0 {
         write!(
             out,
-            "; {} in which threads were stopped or waited for functions to be armed",
+            "; {} in which threads were stopped or waited for the recorder",
             duration(cost.held_ns)
         )?;
     }
