@@ -23,6 +23,7 @@ mod release;
 mod signal;
 mod space;
 pub(crate) mod start;
+mod stepped;
 mod store;
 mod stretches;
 mod system_call;
@@ -49,6 +50,9 @@ use crate::translate::{Mode, Translator, Trap, layout};
 use address_space::AddressSpace;
 use births::Births;
 pub use next::Next;
+pub use stepped::{
+    Ahead, Ending, LONGEST_INSTRUCTION, Recorded, Standing, Stepped, Stepping,
+};
 use part::Part;
 use signal::Signals;
 use thread::{State, Threads};
