@@ -169,6 +169,11 @@ impl Stepped {
         self.begun.is_none() && !self.overlay.is_inside(pc)
     }
 
+    /// Whether an instruction has begun and is not done: a step of it has not ended, or more are needed.
+    pub fn has_begun(&self) -> bool {
+        self.begun.is_some()
+    }
+
     /// Whether code of the vDSO, in whose middle nothing can begin, lies at an address.
     pub fn is_in_vdso(pid: i32, pc: u64) -> bool {
         let Some(span) = Known::vdso(pid).filter(|span| (span.start..span.end).contains(&pc)) else {
@@ -393,6 +398,7 @@ impl Stepped {
 
     /// Recording ends here.
     pub fn end(mut self, ending: Ending) -> Result<Recorded> {
+        self.leave_overlay()?;
         let at = self.count;
         if self.begun.is_none()
             && let Ok(now) = ptrace::registers(self.tid)

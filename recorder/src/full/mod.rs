@@ -14,6 +14,7 @@ mod image;
 mod modules;
 mod parts;
 mod signals;
+mod steps;
 mod story;
 
 use std::{
@@ -36,7 +37,10 @@ use store::{
     recording::OnTaken,
 };
 
-pub use self::complete::{complete, is_to_complete};
+pub use self::{
+    complete::{complete, is_to_complete},
+    steps::{Steps, StepsOutcome},
+};
 use self::image::Image;
 use crate::{
     Captures, Error, Exit, Observer, Outcome, Result, Surroundings,

@@ -328,6 +328,40 @@ pub(crate) fn next_change() -> Result<Option<(i32, Change)>> {
     )))
 }
 
+/// Waits for the next stop of a tracee: its signal and event. `None`: it has ended, which is left to [`next_change`].
+pub(crate) fn next_stop_of(tid: i32) -> Result<Option<(i32, i32)>> {
+    let flags = libc::__WALL | libc::__WNOTHREAD;
+    loop {
+        let mut info = MaybeUninit::<siginfo_t>::zeroed();
+        let wanted = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | flags;
+        // SAFETY: `info` is ours, and valid when all zero.
+        let result =
+            unsafe { libc::waitid(libc::P_PID, tid as libc::id_t, info.as_mut_ptr(), wanted) };
+        if result == -1 {
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EINTR) => continue,
+                Some(libc::ECHILD) => return Ok(None),
+                _ => return Err(error),
+            }
+        }
+        // SAFETY: waitid filled it.
+        let info = unsafe { info.assume_init() };
+        if matches!(
+            info.si_code,
+            libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED
+        ) {
+            return Ok(None);
+        }
+        let mut taken = 0;
+        // SAFETY: `taken` is ours; the change is pending, so the call does not block.
+        unsafe { libc::waitpid(tid, &mut taken, libc::WNOHANG | flags) };
+        // SAFETY: a structure that waitid filled has this field.
+        let status = unsafe { info.si_status() };
+        return Ok(Some((status & 0xff, status >> 8)));
+    }
+}
+
 fn request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> Result<()> {
     // SAFETY: the requests made in this file write to our memory only through `data`, and only if a caller above passes
     // a pointer to a structure of the size that the request fills. They read our memory in the same way.

@@ -47,6 +47,28 @@ impl Overlay {
 }
 
 impl Stepped {
+    /// A thread that waits in the call that stands for a function of the vDSO is before that function again.
+    pub(super) fn leave_overlay(&mut self) -> Result<()> {
+        let Some(begun) = &self.begun else {
+            return Ok(());
+        };
+        let at = begun.before.rip.wrapping_sub(CALL_AT);
+        if !self.overlay.begins_at(at) {
+            return Ok(());
+        }
+        let now = user_regs_struct {
+            rip: at,
+            orig_rax: u64::MAX,
+            ..begun.before
+        };
+        self.begun = None;
+        // What stands before the call was done; nothing was noted of it.
+        self.count -= 1;
+        // If the thread was killed, it needs none.
+        let _ = ptrace::set_registers(self.tid, &now);
+        Ok(())
+    }
+
     /// What the thread is about to do if it is in what stands for a function of the vDSO. All but the call is done here.
     pub(super) fn ahead_in_overlay(&mut self, before: &user_regs_struct) -> Result<Option<Ahead>> {
         let is_here = |part: &&Bytes| {
