@@ -37,7 +37,10 @@ fn registers(tid: i32) -> user_regs_struct {
 fn status(tid: i32) -> i32 {
     let mut status = 0;
     // SAFETY: the kernel writes the status.
-    assert_eq!(unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL) }, tid);
+    assert_eq!(
+        unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL) },
+        tid
+    );
     status
 }
 
@@ -66,6 +69,10 @@ fn stopped(command: &mut Command, output: &Path, time: Duration) -> Stopped {
     assert!(request(libc::PTRACE_INTERRUPT, pid, 0));
     let status = status(pid);
     assert!(libc::WIFSTOPPED(status), "it has ended before: {status:x}");
+    while Stepped::is_in_vdso(pid, registers(pid).rip) {
+        assert!(request(libc::PTRACE_SINGLESTEP, pid, 0));
+        self::status(pid);
+    }
     let memory = File::open(format!("/proc/{pid}/mem")).expect("its memory");
     Stopped { child, pid, memory }
 }
@@ -79,6 +86,7 @@ impl Stopped {
             command: vec![String::from("program")],
             ran: 1,
             is_hidden: &|_| false,
+            is_own_file: &|_| false,
             own: &|_, _| {},
         }
     }
@@ -110,12 +118,27 @@ impl Stopped {
             loop {
                 assert!(request(libc::PTRACE_SINGLESTEP, self.pid, 0));
                 let status = status(self.pid);
-                assert_eq!(status >> 8, libc::SIGTRAP, "{status:x} at {position}");
+                if !libc::WIFSTOPPED(status) {
+                    return (seen, None);
+                }
+                if status >> 8 != libc::SIGTRAP {
+                    self.deliver(stepped, libc::WSTOPSIG(status));
+                    break;
+                }
                 if stepped.stepped().expect("it can be read") == Stepping::Done {
                     break;
                 }
             }
         }
+    }
+
+    /// A signal that is caught has come: the thread is at its handler then.
+    fn deliver(&self, stepped: &mut Stepped, signal: i32) {
+        assert!(stepped.takes_signals().expect("it can be read"));
+        let before = stepped.signal_ahead().expect("it can be read");
+        assert!(request(libc::PTRACE_SINGLESTEP, self.pid, signal as usize));
+        assert_eq!(status(self.pid) >> 8, libc::SIGTRAP);
+        stepped.handler(signal, &before).expect("it can be read");
     }
 
     /// The program goes on, and ends.
@@ -138,6 +161,40 @@ fn compare(folder: &Path, seen: &[Option<Registers>]) -> usize {
         count += 1;
     }
     count
+}
+
+#[test]
+fn calls_and_signals_are_as_they_were() {
+    let folder = TempDir::new().expect("a folder");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/stepped.c");
+    let program = folder.path().join("stepped");
+    let built = Command::new("gcc")
+        .args(["-O1", "-g", "-o"])
+        .args([&program, &source])
+        .status();
+    assert!(built.expect("gcc is installed").success());
+    let output = folder.path().join("output");
+    let mut command = Command::new(&program);
+    let native = command.output().expect("it runs");
+    let program = stopped(&mut command, &output, Duration::from_millis(200));
+    let mut stepped =
+        Stepped::begin(&program.standing(), folder.path(), None).expect("recording begins");
+    let (seen, end) = program.step(&mut stepped, 400_000);
+    assert_eq!(end, Some(Ahead::Exit(4)));
+    let recorded = stepped.end(Ending::Exit(4)).expect("the log is written");
+    assert_eq!(program.let_go(), native.status.code());
+    assert_eq!(fs::read(&output).expect("the output"), native.stdout);
+    let last = seen
+        .iter()
+        .rposition(Option::is_some)
+        .expect("it was stepped");
+    // From behind the loop on: that is as long as the clock wants.
+    let from = last.saturating_sub(20_000);
+    let mut tail = vec![None; from];
+    tail.extend_from_slice(&seen[from..]);
+    assert!(compare(folder.path(), &tail) > 5000);
+    let verdict = verify(folder.path(), &mut |_, _| true).expect("it can be run again");
+    assert_eq!(verdict.contradiction, None, "of {}", recorded.instructions);
 }
 
 fn check(mut command: Command, time: u64, wanted: u64) {
@@ -169,7 +226,10 @@ fn check(mut command: Command, time: u64, wanted: u64) {
 
 fn command(program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::null()).stderr(Stdio::null());
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
     command
 }
 
@@ -177,7 +237,9 @@ fn command(program: &str, args: &[&str]) -> Command {
 fn gzip_is_as_it_was_at_every_step() {
     let folder = TempDir::new().expect("a folder");
     let text = folder.path().join("text");
-    let lines: String = (0..400_000).map(|i| format!("{i} {:x}\n", i * 7919)).collect();
+    let lines: String = (0..400_000)
+        .map(|i| format!("{i} {:x}\n", i * 7919))
+        .collect();
     fs::write(&text, lines).expect("a file");
     let path = text.to_str().expect("its name");
     check(command("gzip", &["-9", "-c", path]), 60, 20_000);
@@ -201,7 +263,11 @@ fn sqlite_is_as_it_was_at_every_step() {
 fn what_it_writes_has_the_bytes_that_it_wrote() {
     let folder = TempDir::new().expect("a folder");
     let mut command = command("lua5.4", &["-e", "for i = 1, 1e9 do _G[i % 7] = i end"]);
-    let program = stopped(&mut command, &folder.path().join("output"), Duration::from_millis(40));
+    let program = stopped(
+        &mut command,
+        &folder.path().join("output"),
+        Duration::from_millis(40),
+    );
     let mut stepped =
         Stepped::begin(&program.standing(), folder.path(), None).expect("recording begins");
     let (_, end) = program.step(&mut stepped, 3000);

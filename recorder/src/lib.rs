@@ -24,7 +24,7 @@ pub mod stop;
 mod wake;
 
 pub use error::{Error, Result};
-pub use exact::{Contradiction, Ending, Verdict};
+pub use exact::Ending;
 pub use full::{
     FullOptions, FullOutcome, FullPart, Steps, StepsOutcome, complete, is_to_complete, record_full,
 };

@@ -4,7 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use e2e::{Live, Program, Recording, Scratch, Status, compiled};
+use e2e::{Live, Program, Recording, Scratch, Status, compiled, wait_until};
+use rustix::process::Signal;
 use serde_json::Value;
 
 const SOURCE: &str = r#"
@@ -16,8 +17,8 @@ const SOURCE: &str = r#"
 #include <time.h>
 #include <unistd.h>
 static unsigned char data[256];
-static unsigned long state = 1;
-static double sum;
+static volatile unsigned long state = 1;
+static volatile double sum;
 static volatile int handled, stop, other;
 __attribute__((noinline)) unsigned long mix(unsigned char *p, int n)
 {
@@ -50,6 +51,17 @@ static void *ticker(void *of)
         other++;
     return of;
 }
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile int reached;
+static void *locker(void *of)
+{
+    begin();
+    reached = 1;
+    pthread_mutex_lock(&lock);
+    mix(data, 4);
+    pthread_mutex_unlock(&lock);
+    return of;
+}
 int main(int count, char **words)
 {
     const char *mode = count > 1 ? words[1] : "compute";
@@ -59,6 +71,14 @@ int main(int count, char **words)
         pthread_create(&threads[1], 0, worker, 0);
         pthread_join(threads[1], 0);
         pthread_join(threads[0], 0);
+    } else if (strcmp(mode, "lock") == 0) {
+        pthread_t thread;
+        pthread_mutex_lock(&lock);
+        pthread_create(&thread, 0, locker, 0);
+        while (!reached)
+            usleep(1000);
+        pthread_mutex_unlock(&lock);
+        pthread_join(thread, 0);
     } else if (strcmp(mode, "signal") == 0) {
         signal(SIGUSR1, on_signal);
         begin();
@@ -92,7 +112,14 @@ int main(int count, char **words)
 "#;
 
 fn program(scratch: &Scratch) -> PathBuf {
-    let flags = ["-O1", "-g", "-no-pie", "-pthread", "-fno-stack-protector", "-fcf-protection=none"];
+    let flags = [
+        "-O1",
+        "-g",
+        "-no-pie",
+        "-pthread",
+        "-fno-stack-protector",
+        "-fcf-protection=none",
+    ];
     compiled(scratch, "steps.c", SOURCE, &flags)
 }
 
@@ -108,7 +135,11 @@ impl Steps {
         let live = Live::new(name);
         let program = program(&live.scratch);
         live.start(&["--no-aslr", "--break", "begin"], &program, &[mode]);
-        Steps { live, program, mode }
+        Steps {
+            live,
+            program,
+            mode,
+        }
     }
 
     fn full(&self, what: &str) -> Value {
@@ -117,7 +148,9 @@ impl Steps {
 
     /// What the program prints by itself.
     fn native(&self) -> String {
-        let ended = Program::new(&self.program, self.live.scratch.path()).args([self.mode]).run();
+        let ended = Program::new(&self.program, self.live.scratch.path())
+            .args([self.mode])
+            .run();
         assert_eq!(ended.status, Status::Code(3));
         ended.text()
     }
@@ -136,7 +169,9 @@ fn recorded(reply: &Value) -> Recording {
 }
 
 fn count(reply: &Value) -> i64 {
-    reply["recorded"]["instructions"].as_i64().unwrap_or_else(|| panic!("{reply:#}"))
+    reply["recorded"]["instructions"]
+        .as_i64()
+        .unwrap_or_else(|| panic!("{reply:#}"))
 }
 
 const REGISTERS: [&str; 18] = [
@@ -156,11 +191,15 @@ fn relative(rows: &[Vec<u64>]) -> Vec<Vec<u64>> {
         _ if value.abs_diff(base) < NEAR => value.wrapping_sub(base),
         _ => *value,
     };
-    rows.iter().map(|row| row.iter().enumerate().map(of).collect()).collect()
+    rows.iter()
+        .map(|row| row.iter().enumerate().map(of).collect())
+        .collect()
 }
 
 fn gdb_steps(program: &Path, folder: &Path, wanted: i64) -> Vec<Vec<u64>> {
-    let names = REGISTERS.map(|name| format!("(unsigned long)${name}")).join(", ");
+    let names = REGISTERS
+        .map(|name| format!("(unsigned long)${name}"))
+        .join(", ");
     let format = ["%lx"; REGISTERS.len()].join(" ");
     let script = format!(
         "set width 0\nset confirm off\nbreak *begin\nrun compute > /dev/null\ndelete\nset $i = 0\n\
@@ -196,7 +235,9 @@ fn the_next_instructions_are_those_that_gdb_steps() {
     let number = |value: &Value| match value {
         Value::String(text) => u64::from_str_radix(text.trim_start_matches("0x"), 16)
             .unwrap_or_else(|_| panic!("{value}")),
-        value => value.as_u64().unwrap_or_else(|| value.as_i64().expect("a number") as u64),
+        value => value
+            .as_u64()
+            .unwrap_or_else(|| value.as_i64().expect("a number") as u64),
     };
     let own: Vec<Vec<u64>> = rows
         .iter()
@@ -243,7 +284,13 @@ fn the_past_is_exact_until_the_program_moves_on() {
     let recording = recorded(&reply);
     assert!(recording.number(&sql) > 100);
     let check = recording.command("check", &["--replay"]);
-    assert_eq!(check.status, Status::Code(0), "{}{}", check.text(), check.errors());
+    assert_eq!(
+        check.status,
+        Status::Code(0),
+        "{}{}",
+        check.text(),
+        check.errors()
+    );
     assert!(steps.full("off")["is_whole"] == true);
     let failure = live.refused(&["full", "off"]);
     assert_eq!(failure["code"], "NOT_ALLOWED", "{failure:#}");
@@ -257,7 +304,7 @@ fn a_breakpoint_ends_it_and_logpoints_and_calls_go_on() {
     live.ask(&["logpoint", "mix", "n={n}"]);
     live.ask(&["break", "mix", "--hit-count", "3"]);
     let reply = steps.full("1000000");
-    let stop = &reply["motion"]["stop"];
+    let stop = &reply["stop"];
     assert_eq!(stop["reason"]["breakpoint"]["hits"], 3, "{reply:#}");
     assert!(reply["recorded"]["ended"].is_string(), "{reply:#}");
     assert!(count(&reply) > 2 * 256 * 5, "{reply:#}");
@@ -275,8 +322,8 @@ fn a_breakpoint_ends_it_and_logpoints_and_calls_go_on() {
 fn the_end_of_the_program_ends_it() {
     let steps = Steps::at_begin("full-live-end", "signal");
     let reply = steps.full("100000000");
-    assert_eq!(reply["motion"]["status"], "ended", "{reply:#}");
-    assert_eq!(reply["motion"]["exit"]["code"], 3, "{reply:#}");
+    assert_eq!(reply["status"], "ended", "{reply:#}");
+    assert_eq!(reply["exit"]["code"], 3, "{reply:#}");
     assert_eq!(steps.live.output(), steps.native());
     let recording = recorded(&reply);
     // The signal's handler is part of it.
@@ -292,7 +339,8 @@ fn system_calls_and_the_clock_are_part_of_it() {
     let reply = steps.full("20000");
     assert!(count(&reply) > 1000, "{reply:#}");
     let recording = recorded(&reply);
-    let names = "SELECT count(*) FROM syscalls WHERE name IN ('mmap', 'write', 'munmap', 'clock_gettime')";
+    let names =
+        "SELECT count(*) FROM syscalls WHERE name IN ('mmap', 'write', 'munmap', 'clock_gettime')";
     assert!(recording.number(names) >= 4, "{reply:#}");
     steps.ends_as_it_would();
 }
@@ -305,7 +353,7 @@ fn a_thread_that_is_not_the_first_is_recorded_alone() {
     let reply = steps.full("3000");
     assert_eq!(count(&reply), 3000, "{reply:#}");
     let other = live.print("other");
-    assert_eq!(reply["motion"]["stop"]["thread"], tid, "{reply:#}");
+    assert_eq!(reply["stop"]["thread"], tid, "{reply:#}");
     let recording = recorded(&reply);
     let sql = format!("SELECT count(*) FROM instructions WHERE tid = {tid}");
     assert_eq!(recording.number(&sql), 3000);
@@ -320,14 +368,58 @@ fn a_thread_that_is_not_the_first_is_recorded_alone() {
 }
 
 #[test]
+fn a_thread_that_waits_for_another_one_says_so() {
+    let steps = Steps::at_begin("full-live-lock", "lock");
+    let live = &steps.live;
+    let reply = steps.full("1000000");
+    let why = reply["recorded"]["ended"].as_str().expect("a reason");
+    assert!(why.contains("all other threads are stopped"), "{reply:#}");
+    assert!(count(&reply) > 5, "{reply:#}");
+    // It is before the call: what it has done so far is known.
+    assert_eq!(live.print("reached"), "1");
+    live.ask(&["step-back", "-i"]);
+    live.ask(&["goto", "live"]);
+    assert_eq!(live.run_to_end(), 3);
+    assert_eq!(live.output(), steps.native());
+}
+
+#[test]
+fn control_c_ends_it() {
+    let steps = Steps::at_begin("full-live-interrupt", "loop");
+    let live = &steps.live;
+    let running = live.command(&["full", "on"]).start();
+    wait_until("instructions to be recorded", || {
+        let status = live.ask(&["status"]);
+        (status["sessions"][0]["status"] == "running").then_some(())
+    });
+    running.signal(Signal::INT);
+    let ended = running.finish();
+    let text = ended.text();
+    assert!(
+        text.contains("stopped on request"),
+        "{text}{}",
+        ended.errors()
+    );
+    assert!(
+        text.contains(" recorded: step back -i"),
+        "{text}{}",
+        ended.errors()
+    );
+    live.ask(&["step-back", "-i"]);
+    live.ask(&["goto", "live"]);
+    live.ask(&["set", "stop", "1"]);
+    assert_eq!(live.run_to_end(), 3);
+}
+
+#[test]
 fn it_goes_on_until_it_is_ended() {
     let steps = Steps::at_begin("full-live-on", "loop");
     let live = &steps.live;
     let reply = live.ask(&["full", "on", "--timeout", "1"]);
-    assert_eq!(reply["motion"]["timed_out"], true, "{reply:#}");
+    assert_eq!(reply["timed_out"], true, "{reply:#}");
     assert_eq!(reply["recorded"], Value::Null, "{reply:#}");
     let reply = steps.full("off");
-    assert_eq!(reply["motion"]["status"], "stopped", "{reply:#}");
+    assert_eq!(reply["status"], "stopped", "{reply:#}");
     assert!(count(&reply) > 1000, "{reply:#}");
     let state = live.print("state");
     live.ask(&["step-back", "-i"]);
@@ -344,6 +436,9 @@ fn words_that_make_no_sense_are_refused() {
     for words in ["0", "many", "-5"] {
         let failure = steps.live.refused(&["full", "--", words]);
         assert_eq!(failure["code"], "BAD_REQUEST", "{failure:#}");
-        assert!(failure["hint"].to_string().contains("full 10000"), "{failure:#}");
+        assert!(
+            failure["hint"].to_string().contains("full 10000"),
+            "{failure:#}"
+        );
     }
 }

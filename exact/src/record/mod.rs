@@ -50,11 +50,9 @@ use crate::translate::{Mode, Translator, Trap, layout};
 use address_space::AddressSpace;
 use births::Births;
 pub use next::Next;
-pub use stepped::{
-    Ahead, Ending, LONGEST_INSTRUCTION, Recorded, Standing, Stepped, Stepping,
-};
 use part::Part;
 use signal::Signals;
+pub use stepped::{Ahead, Ending, LONGEST_INSTRUCTION, Recorded, Standing, Stepped, Stepping};
 use thread::{State, Threads};
 use turns::Turns;
 

@@ -51,6 +51,8 @@ pub struct Standing<'a> {
     pub ran: u64,
     /// Whether memory at an address is the tracer's own: it is not recorded.
     pub is_hidden: &'a dyn Fn(u64) -> bool,
+    /// Whether the file that is mapped at an address is the tracer's own: the program sees its memory, but it is none of its files.
+    pub is_own_file: &'a dyn Fn(u64) -> bool,
     /// Puts the program's own bytes in place of the tracer's in what was read at an address, a multiple of 8.
     pub own: &'a dyn Fn(u64, &mut [u8]),
 }
@@ -176,7 +178,8 @@ impl Stepped {
 
     /// Whether code of the vDSO, in whose middle nothing can begin, lies at an address.
     pub fn is_in_vdso(pid: i32, pc: u64) -> bool {
-        let Some(span) = Known::vdso(pid).filter(|span| (span.start..span.end).contains(&pc)) else {
+        let Some(span) = Known::vdso(pid).filter(|span| (span.start..span.end).contains(&pc))
+        else {
             return false;
         };
         let process = Tracee::new(pid, Sharing::Nothing);
@@ -212,6 +215,8 @@ impl Stepped {
             contexts.push((*tid, context(*tid, &own)?));
         }
         self.find_written_code(&now);
+        let mut files = now.files();
+        files.retain(|file| !(from.is_own_file)(file.start));
         let first = contexts.iter().position(|(tid, _)| *tid == from.pid);
         let (tid, context) = contexts.remove(first.unwrap_or(0));
         self.log.add(&Entry::Start {
@@ -220,7 +225,7 @@ impl Stepped {
             context,
             spans: now.spans(),
             memory,
-            files: now.files(),
+            files,
         })?;
         let program = fs::read_link(format!("/proc/{}/exe", from.pid))
             .map(|path| path.to_string_lossy().into_owned());
@@ -382,7 +387,9 @@ impl Stepped {
             // What is left of a time to sleep, for example.
             writes.extend(self.written_by(call, before.rax as i64));
         }
-        let state = begun.is_none().then(|| digest::of_registers(before, before.rip));
+        let state = begun
+            .is_none()
+            .then(|| digest::of_registers(before, before.rip));
         self.log.add(&Entry::Signal {
             at: self.count,
             tid: self.tid,

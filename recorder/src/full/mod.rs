@@ -37,11 +37,11 @@ use store::{
     recording::OnTaken,
 };
 
+use self::image::Image;
 pub use self::{
     complete::{complete, is_to_complete},
     steps::{Steps, StepsOutcome},
 };
-use self::image::Image;
 use crate::{
     Captures, Error, Exit, Observer, Outcome, Result, Surroundings,
     arm::{Also, Filter},

@@ -11,7 +11,7 @@ use std::{
 };
 
 use crossbeam::channel::{Receiver, bounded};
-use exact::{Ending, Summary, Verdict};
+use exact::{Ending, Summary};
 use store::{Recording, recording::OnTaken};
 
 use super::{FullOptions, FullOutcome, FullPart, image::Image};
@@ -38,8 +38,6 @@ pub struct StepsOutcome {
     pub full: FullOutcome,
     /// Why recording ended.
     pub ending: Ending,
-    /// What running it again has shown.
-    pub verdict: Verdict,
 }
 
 impl Steps {
@@ -67,7 +65,9 @@ impl Steps {
             instructions,
             folder: image.folder(),
             spare: image.spare(),
-            command: words.map(|word| word.to_string_lossy().into_owned()).collect(),
+            command: words
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
             progress: Arc::clone(&progress),
             ended: reply,
         };
@@ -116,35 +116,28 @@ impl Steps {
                 return Err(not_recorded(&why));
             }
         };
-        let folder = self.image.folder();
-        let verdict = match exact::verify(&folder, &mut |_, _| true) {
-            Ok(verdict) => verdict,
+        let checked = match checked(&self.image.folder()) {
+            Ok(checked) => checked,
             Err(error) => {
                 self.image.remove();
-                return Err(error.into());
+                return Err(error);
             }
         };
-        if let Some(found) = &verdict.contradiction {
-            let why = format!(
-                "it cannot be run again: at instruction {}, {} differ",
-                found.position, found.what
-            );
-            self.image.remove();
-            return Err(not_recorded(&why));
-        }
-        self.progress.store(recorded.instructions, Relaxed);
+        let instructions = checked.end.unwrap_or(recorded.instructions);
+        self.progress.store(instructions, Relaxed);
         let (code, signal) = match recorded.ending {
+            _ if checked.why.is_some() => (None, None),
             Ending::GoesOn(_) => (None, None),
             Ending::Exit(code) => (Some(code), None),
             Ending::Signal(signal) => (None, Some(signal)),
         };
         let summary = Summary {
-            instructions: recorded.instructions,
+            instructions,
             code,
             signal,
             fatal: None,
             is_full: recorded.refused.is_some(),
-            lost: recorded.refused,
+            lost: recorded.refused.or(checked.why),
             doubt: None,
             next: None,
             blocks: 0,
@@ -154,8 +147,38 @@ impl Steps {
         Ok(Some(StepsOutcome {
             full,
             ending: recorded.ending,
-            verdict,
         }))
+    }
+}
+
+/// What running it again has shown.
+#[derive(Default)]
+struct Checked {
+    /// Where it was cut off, and why.
+    end: Option<u64>,
+    why: Option<String>,
+}
+
+/// Runs a log again. Where what comes out differs from what was recorded, all that is not known to be right is cut off.
+fn checked(folder: &Path) -> Result<Checked> {
+    let verify = || exact::verify(folder, &mut |_, _| true);
+    let Some(found) = verify()?.contradiction else {
+        return Ok(Checked::default());
+    };
+    let why = format!(
+        "run again, instruction {} gives something else ({}: {}, and not {}); what follows instruction {} is left out",
+        found.position, found.what, found.found, found.expected, found.agreed
+    );
+    if found.agreed == 0 {
+        return Err(not_recorded(&why));
+    }
+    exact::cut(folder, found.agreed, &why)?;
+    match verify()?.contradiction {
+        Some(_) => Err(not_recorded(&why)),
+        None => Ok(Checked {
+            end: Some(found.agreed),
+            why: Some(why),
+        }),
     }
 }
 

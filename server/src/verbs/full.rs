@@ -36,6 +36,7 @@ pub struct FullArgs {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FullReply {
     /// Where the program is now.
+    #[serde(flatten)]
     pub motion: MotionReport,
     /// What was recorded; `None` if recording goes on, or something else was shown instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,7 +169,10 @@ fn telling<T>(
         let (done, is_done) = channel::<()>();
         scope.spawn(move || {
             while let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(TOLD_EVERY) {
-                let text = format!("recording: instruction {}{of}", grouped(progress.load(Relaxed)));
+                let text = format!(
+                    "recording: instruction {}{of}",
+                    grouped(progress.load(Relaxed))
+                );
                 notify(Notice::new(NoticeKind::Running, text));
             }
         });
@@ -198,8 +202,14 @@ impl Command for Full {
                 "{number} recorded: step back -i, goto, last-write and SQL know all of them; {}",
                 recorded.recording.to_string_lossy()
             ));
-            let ended = recorded.ended.iter().map(|why| format!("Recording ended here: {why}"));
-            let lacks = recorded.incomplete.iter().map(|why| format!("Not all is recorded: {why}"));
+            let ended = recorded
+                .ended
+                .iter()
+                .map(|why| format!("Recording ended here: {why}"));
+            let lacks = recorded
+                .incomplete
+                .iter()
+                .map(|why| format!("Not all is recorded: {why}"));
             for line in ended.chain(lacks) {
                 text.push(line);
             }

@@ -136,13 +136,11 @@ impl Tracer {
     }
 
     fn begin_full(&mut self, tid: Tid, wanted: Wanted) -> LiveResult<Full> {
+        self.leave_vdso(tid)?;
         let mut registers = self.registers(tid)?;
         let Some(pc) = self.exact_pc(registers.rip) else {
             return Err(refused("it is on its way through the recorder's own code"));
         };
-        if Stepped::is_in_vdso(self.tracee.pid, pc) {
-            return Err(refused("it is inside of a function of the vDSO"));
-        }
         let hooked = (registers.rip != pc).then_some(pc);
         let (passes, signal) = self.as_it_stood(tid);
         registers.rip = pc;
@@ -173,9 +171,29 @@ impl Tracer {
         })
     }
 
+    /// A thread in the middle of a function of the vDSO, which reads what the kernel changes at any moment, comes out of it first.
+    fn leave_vdso(&mut self, tid: Tid) -> LiveResult<()> {
+        const MOST_STEPS: usize = 20_000;
+        for _ in 0..MOST_STEPS {
+            let pc = self.registers(tid)?.rip;
+            if !Stepped::is_in_vdso(self.tracee.pid, pc) {
+                return Ok(());
+            }
+            let signal = self.step_once(tid)?;
+            if signal != libc::SIGTRAP {
+                self.tracee.keep_signal(tid, signal);
+            }
+        }
+        Err(refused("it does not come out of a function of the vDSO"))
+    }
+
     /// Whether a thread that resumes passes the trap at its place, and the signal that it is about to get.
     fn as_it_stood(&self, tid: Tid) -> (bool, i32) {
-        let halt = self.tracee.threads.get(&tid).and_then(|thread| thread.halt());
+        let halt = self
+            .tracee
+            .threads
+            .get(&tid)
+            .and_then(|thread| thread.halt());
         let Some(halt) = halt else {
             return (true, 0);
         };
@@ -196,11 +214,10 @@ impl Tracer {
     ) -> LiveResult<Stepped> {
         let memory = &self.tracee.memory;
         let leave = *memory.hooks_now().leave();
-        let is_hidden = |at: u64| {
-            let is_shadow = SHADOWS
+        let is_shadow = |at: u64| {
+            SHADOWS
                 .iter()
-                .any(|shadow| (shadow.base..shadow.base.saturating_add(shadow.bytes)).contains(&at));
-            is_shadow || memory.hooks_now().is_ours(at)
+                .any(|shadow| (shadow.base..shadow.base.saturating_add(shadow.bytes)).contains(&at))
         };
         let shared = procfs::text(format!("/proc/{}/maps", self.tracee.pid)).unwrap_or_default();
         let rings: Vec<u64> = shared
@@ -215,7 +232,9 @@ impl Tracer {
             threads,
             command: wanted.command.clone(),
             ran,
-            is_hidden: &|at| is_hidden(at) || rings.contains(&at),
+            // The dynamic linker reads the runtime's library, as all others: that stays.
+            is_hidden: &|at| is_shadow(at) || rings.contains(&at),
+            is_own_file: &|at| memory.hooks_now().is_of_runtime(at),
             own: &|at, bytes| {
                 memory.mask(at, bytes);
                 unhook(memory.file(), &leave, at, bytes);
@@ -271,7 +290,9 @@ impl Tracer {
         };
         let pc = registers.rip;
         let hooks = self.tracee.memory.hooks_now();
-        let copy = hooks.over(pc).filter(|(entry, _)| *entry != pc || hooked == Some(pc));
+        let copy = hooks
+            .over(pc)
+            .filter(|(entry, _)| *entry != pc || hooked == Some(pc));
         if let Some(moved) = copy.and_then(|(_, hook)| hook.trampoline.moved(pc)) {
             // On failure the thread was killed.
             let _ = ptrace::set_rip(tid, moved);

@@ -12,13 +12,22 @@ use crate::{
         error::{LiveError, LiveResult},
         event_loop::Tracer,
         model::{Reason, Tid},
-        tracee::{event::{Event, decode}, threads::{Halt, Run, State}},
+        tracee::{
+            event::{Event, decode},
+            threads::{Halt, Run, State},
+        },
     },
-    stop::{Registers, ptrace, restart},
+    stop::{
+        Registers,
+        ptrace::{self, Came},
+        restart,
+    },
 };
 
 /// How long the tracer steps a thread before it looks at everything else.
 const TURN: Duration = Duration::from_millis(10);
+/// How long a system call may take while all other threads stand.
+const CALL_PATIENCE: Duration = Duration::from_millis(300);
 /// The stack of our own entry code, which the program never sees.
 const OWN_STACK: usize = 16 << 10;
 
@@ -165,7 +174,11 @@ impl Tracer {
 
     /// Whether an instruction has begun and goes on.
     fn is_within(&self, tid: Tid) -> bool {
-        let full = self.tracee.threads.get(&tid).and_then(|thread| thread.full.as_ref());
+        let full = self
+            .tracee
+            .threads
+            .get(&tid)
+            .and_then(|thread| thread.full.as_ref());
         full.is_some_and(|full| full.stepped.has_begun())
     }
 
@@ -178,7 +191,10 @@ impl Tracer {
             // The slot of the return address holds the program's own again.
             let slot = registers.rsp.wrapping_sub(8);
             if self.exact_pc(registers.rip) == Some(registers.rip) {
-                let _ = self.tracee.memory.write_raw(slot, &registers.rip.to_le_bytes());
+                let _ = self
+                    .tracee
+                    .memory
+                    .write_raw(slot, &registers.rip.to_le_bytes());
             }
         }
         let Some(pc) = self.exact_pc(registers.rip) else {
@@ -239,7 +255,8 @@ impl Tracer {
     /// Lets the entry code of a traced function run. Returns whether there was some.
     fn runs_entry_code(&mut self, tid: Tid, registers: &mut Registers) -> LiveResult<bool> {
         let pc = registers.rip;
-        let is_entry = matches!(self.tracee.memory.hooks_now().over(pc), Some((entry, _)) if entry == pc);
+        let is_entry =
+            matches!(self.tracee.memory.hooks_now().over(pc), Some((entry, _)) if entry == pc);
         let new = self.with_full(tid, |_, full| Ok(full.hooked.replace(pc) != Some(pc)))?;
         if !is_entry || new != Some(true) {
             return Ok(false);
@@ -261,7 +278,10 @@ impl Tracer {
         }
         *registers = Registers { rip: pc, ..now };
         ptrace::set_rip(tid, pc).map_err(failed("move the thread"))?;
-        let kept = self.tracee.halt_mut(tid).map_or(0, |halt| std::mem::take(&mut halt.signal));
+        let kept = self
+            .tracee
+            .halt_mut(tid)
+            .map_or(0, |halt| std::mem::take(&mut halt.signal));
         self.with_full(tid, |_, full| {
             full.hooked = Some(pc);
             if kept != 0 {
@@ -302,7 +322,10 @@ impl Tracer {
     /// A signal without a handler: nothing happens, or the program stops or ends. Returns whether the thread is not recorded any more.
     fn passes_on(&mut self, tid: Tid, signal: i32) -> bool {
         let is_without_effect = self.tracee.ignores(signal)
-            || matches!(signal, libc::SIGCHLD | libc::SIGURG | libc::SIGWINCH | libc::SIGCONT);
+            || matches!(
+                signal,
+                libc::SIGCHLD | libc::SIGURG | libc::SIGWINCH | libc::SIGCONT
+            );
         if is_without_effect {
             return false;
         }
@@ -359,17 +382,46 @@ impl Tracer {
             })?;
         }
         ptrace::step(tid, 0).map_err(failed("step the thread"))?;
-        if ahead == Ahead::Call || Instant::now() >= until {
-            self.runs(tid);
-            return Ok(Turn::Away);
+        match ahead {
+            Ahead::Call if self.tracee.threads.len() > 1 => self.call_alone(tid),
+            Ahead::Instruction if Instant::now() < until => {
+                let came = ptrace::next_stop_of(tid, false);
+                self.came(tid, came.map_err(failed("wait for the thread"))?)
+            }
+            _ => {
+                self.runs(tid);
+                Ok(Turn::Away)
+            }
         }
-        self.stepped_at_once(tid)
     }
 
-    /// Waits for the end of a step, which comes at once.
-    fn stepped_at_once(&mut self, tid: Tid) -> LiveResult<Turn> {
-        let change = ptrace::next_stop_of(tid).map_err(failed("wait for the thread"))?;
-        let Some((signal, event)) = change else {
+    /// Waits for the end of a system call while all other threads stand: if it waits for one of them, it never ends.
+    fn call_alone(&mut self, tid: Tid) -> LiveResult<Turn> {
+        let until = Instant::now() + CALL_PATIENCE;
+        loop {
+            let came = ptrace::next_stop_of(tid, true).map_err(failed("wait for the thread"))?;
+            if came != Came::Nothing {
+                return self.came(tid, came);
+            }
+            if Instant::now() >= until {
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        self.runs(tid);
+        let why = "the thread waits in a system call, and all other threads are stopped";
+        self.full_ends(tid, Ending::GoesOn(why.to_owned()));
+        let held = self.hold();
+        if self.is_full(tid) {
+            self.halt(tid, Reason::Step, false);
+        }
+        self.release();
+        held.map(|()| Turn::Away)
+    }
+
+    /// Acts on the end of a step.
+    fn came(&mut self, tid: Tid, came: Came) -> LiveResult<Turn> {
+        let Came::Stopped(signal, event) = came else {
             // Its end is still to be reported.
             self.runs(tid);
             return Ok(Turn::Away);

@@ -1,6 +1,8 @@
 //! The tracer's record of a thread. An enum holds its state; what only a halted thread has exists only in that state.
 
-use crate::live::{full::Full, model::Stop, probes::happenings::Done, remote_call::Calling, stepping::Plan};
+use crate::live::{
+    full::Full, model::Stop, probes::happenings::Done, remote_call::Calling, stepping::Plan,
+};
 
 use super::event::Event;
 
