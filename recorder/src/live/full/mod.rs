@@ -7,6 +7,7 @@
 //!
 //! The thread's plan is the goal [`Record`](super::stepping::Plan); whatever ends the plan ends the recording.
 
+mod entries;
 mod turns;
 
 use std::{
@@ -20,6 +21,7 @@ use std::{
 use agent::shared::SHADOWS;
 use crossbeam::channel::Sender;
 use exact::{Ending, Standing, Stepped, Stepping};
+use store::control::Control;
 
 use super::{
     Live,
@@ -71,6 +73,8 @@ pub(crate) struct Full {
     signal: i32,
     /// A handler that begins with the next step: the signal, and the registers before it.
     handler: Option<(i32, Registers)>,
+    /// Output was written that the runtime did not see.
+    has_unseen_output: bool,
     /// How it ends, if it was not just stopped.
     ending: Option<Ending>,
 }
@@ -167,6 +171,7 @@ impl Tracer {
             lifted: None,
             signal,
             handler: None,
+            has_unseen_output: false,
             ending: None,
         })
     }
@@ -279,6 +284,12 @@ impl Tracer {
         let ending = full.ending.take().unwrap_or_else(stopped);
         let ended = full.stepped.end(ending);
         self.stand_in_ours(tid, full.hooked);
+        if full.has_unseen_output {
+            self.journal.send(Control::Warning {
+                ticks: clock::ticks(),
+                message: "what the thread wrote to its output while its instructions were recorded is only in the recording of these".to_owned(),
+            });
+        }
         // Nobody may wait for it any more.
         let _ = full.ended.send(ended.map_err(|error| error.to_string()));
     }

@@ -26,10 +26,12 @@ use crate::{
 
 /// How long the tracer steps a thread before it looks at everything else.
 const TURN: Duration = Duration::from_millis(10);
+/// Signals of an instruction that is executed again.
+const FAULTS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 /// How long a system call may take while all other threads stand.
 const CALL_PATIENCE: Duration = Duration::from_millis(300);
 /// The stack of our own entry code, which the program never sees.
-const OWN_STACK: usize = 16 << 10;
+pub(super) const OWN_STACK: usize = 16 << 10;
 
 /// What has become of a thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -104,7 +106,7 @@ impl Tracer {
         self.halt(tid, Reason::Step, false);
     }
 
-    fn full_ends(&mut self, tid: Tid, ending: Ending) {
+    pub(super) fn full_ends(&mut self, tid: Tid, ending: Ending) {
         let thread = self.tracee.threads.get_mut(&tid);
         if let Some(full) = thread.and_then(|thread| thread.full.as_mut()) {
             full.ending = Some(ending);
@@ -122,7 +124,7 @@ impl Tracer {
     }
 
     /// Does `work` with the recording of a thread, if it still has one.
-    fn with_full<T>(
+    pub(super) fn with_full<T>(
         &mut self,
         tid: Tid,
         work: impl FnOnce(&mut Self, &mut Full) -> LiveResult<T>,
@@ -148,13 +150,10 @@ impl Tracer {
                 false => self.execute(tid, pc, until),
             };
         }
-        let mut registers = self.leave_what_is_ours(tid)?;
+        let registers = self.leave_what_is_ours(tid)?;
         let pc = registers.rip;
         if self.judges(tid, pc)? {
             return Ok(Turn::Away);
-        }
-        if self.runs_entry_code(tid, &mut registers)? {
-            return Ok(Turn::More);
         }
         let is_enough = |_: &mut Self, full: &mut Full| {
             let is_enough = full.stepped.count() >= full.instructions;
@@ -166,7 +165,7 @@ impl Tracer {
             self.halt(tid, Reason::Step, false);
             return Ok(Turn::Away);
         }
-        if self.delivers(tid)? {
+        if self.delivers(tid)? || self.meets_entry_code(tid, &registers)? {
             return Ok(Turn::Away);
         }
         self.execute(tid, pc, until)
@@ -252,50 +251,12 @@ impl Tracer {
         Ok(self.stops_at(tid, pc, &users))
     }
 
-    /// Lets the entry code of a traced function run. Returns whether there was some.
-    fn runs_entry_code(&mut self, tid: Tid, registers: &mut Registers) -> LiveResult<bool> {
-        let pc = registers.rip;
-        let is_entry =
-            matches!(self.tracee.memory.hooks_now().over(pc), Some((entry, _)) if entry == pc);
-        let new = self.with_full(tid, |_, full| Ok(full.hooked.replace(pc) != Some(pc)))?;
-        if !is_entry || new != Some(true) {
-            return Ok(false);
-        }
-        let below = registers.rsp.saturating_sub(OWN_STACK as u64);
-        let stack = self.tracee.memory.read_up_to(below, OWN_STACK);
-        let signal = self.step_once(tid)?;
-        if signal != libc::SIGTRAP {
-            self.tracee.keep_signal(tid, signal);
-        }
-        self.leave_ours(tid)?;
-        let now = self.registers(tid)?;
-        if self.exact_pc(now.rip) != Some(pc) {
-            let why = debuginfo::Diagnostic::new("the entry code of a function leads elsewhere");
-            return Err(LiveError::Motion(why));
-        }
-        if stack.len() == OWN_STACK {
-            let _ = self.tracee.memory.write_raw(below, &stack);
-        }
-        *registers = Registers { rip: pc, ..now };
-        ptrace::set_rip(tid, pc).map_err(failed("move the thread"))?;
-        let kept = self
-            .tracee
-            .halt_mut(tid)
-            .map_or(0, |halt| std::mem::take(&mut halt.signal));
-        self.with_full(tid, |_, full| {
-            full.hooked = Some(pc);
-            if kept != 0 {
-                full.signal = kept;
-            }
-            Ok(())
-        })?;
-        Ok(true)
-    }
-
     /// Delivers a signal that has come. Returns whether the thread runs then.
     fn delivers(&mut self, tid: Tid) -> LiveResult<bool> {
-        let due = self.with_full(tid, |_, full| {
-            let takes = full.stepped.takes_signals().map_err(of_exact)?;
+        let due = self.with_full(tid, |tracer, full| {
+            let comes_again = FAULTS.contains(&full.signal);
+            let takes = full.stepped.takes_signals().map_err(of_exact)?
+                && (comes_again || !tracer.is_displaced(tid, full.hooked)?);
             Ok(match takes {
                 true => std::mem::take(&mut full.signal),
                 false => 0,
@@ -474,10 +435,10 @@ impl Tracer {
     }
 }
 
-fn of_exact(error: exact::Error) -> LiveError {
+pub(super) fn of_exact(error: exact::Error) -> LiveError {
     LiveError::Motion(debuginfo::Diagnostic::new(error.to_string()))
 }
 
-fn failed(action: &'static str) -> impl FnOnce(std::io::Error) -> LiveError {
+pub(super) fn failed(action: &'static str) -> impl FnOnce(std::io::Error) -> LiveError {
     move |source| LiveError::System { action, source }
 }
