@@ -152,7 +152,8 @@ impl Tracer {
         }
         let registers = self.leave_what_is_ours(tid)?;
         let pc = registers.rip;
-        if self.judges(tid, pc)? {
+        // A trap at the entry of a traced function comes behind our code there.
+        if self.meets_entry_code(tid, &registers)? || self.judges(tid, pc)? {
             return Ok(Turn::Away);
         }
         let is_enough = |_: &mut Self, full: &mut Full| {
@@ -165,7 +166,7 @@ impl Tracer {
             self.halt(tid, Reason::Step, false);
             return Ok(Turn::Away);
         }
-        if self.delivers(tid)? || self.meets_entry_code(tid, &registers)? {
+        if self.delivers(tid)? {
             return Ok(Turn::Away);
         }
         self.execute(tid, pc, until)
@@ -184,6 +185,9 @@ impl Tracer {
     /// Brings a thread out of our code, which is no part of the program. Returns its registers.
     fn leave_what_is_ours(&mut self, tid: Tid) -> LiveResult<Registers> {
         let mut registers = self.registers(tid)?;
+        if self.is_called(registers.rip) {
+            return Ok(registers);
+        }
         if self.exact_pc(registers.rip).is_none() {
             self.run_ours(tid, registers.rsp)?;
             registers = self.registers(tid)?;
@@ -210,6 +214,13 @@ impl Tracer {
             })?;
         }
         Ok(registers)
+    }
+
+    /// Whether the program itself calls the runtime's library here, as the dynamic linker does when the program ends: that is
+    /// recorded as any code. Only our return addresses lead there otherwise.
+    fn is_called(&self, pc: u64) -> bool {
+        let hooks = self.tracee.memory.hooks_now();
+        hooks.is_of_runtime(pc) && !hooks.leave().is(pc)
     }
 
     /// Lets our code run to where it is left. Of the stack below `top`, the program sees nothing of that.
