@@ -6,13 +6,20 @@
 use exact::Ending;
 
 use super::turns::{OWN_STACK, failed};
+use crate::live::breakpoints::sites::TRAP;
 use crate::live::{
     error::{LiveError, LiveResult},
     event_loop::Tracer,
     model::{Reason, Tid},
-    tracee::hooks::Hook,
+    tracee::{
+        event::{Event, decode},
+        hooks::Hook,
+    },
 };
-use crate::stop::{Registers, ptrace};
+use crate::stop::{
+    Registers,
+    ptrace::{self, Came},
+};
 
 /// How the code of a traced function begins: `push %r11; lea probe(%rip), %r11`.
 const TRACED: [u8; 5] = [0x41, 0x53, 0x4c, 0x8d, 0x1d];
@@ -85,20 +92,27 @@ impl Tracer {
         let pc = before.rip;
         let below = before.rsp.saturating_sub(OWN_STACK as u64);
         let stack = self.tracee.memory.read_up_to(below, OWN_STACK);
-        let signal = self.step_once(tid)?;
-        if signal != libc::SIGTRAP {
-            self.tracee.keep_signal(tid, signal);
-        }
-        self.leave_ours(tid)?;
-        let now = self.registers(tid)?;
-        if self.exact_pc(now.rip) != Some(pc) || now.rsp != before.rsp {
-            let why = debuginfo::Diagnostic::new("the entry code of a function leads elsewhere");
-            return Err(LiveError::Motion(why));
+        let hooks = self.tracee.memory.hooks_now();
+        let copy = hooks.over(pc);
+        let copy = copy.and_then(|(_, hook)| hook.trampoline.moved(pc));
+        drop(hooks);
+        let elsewhere = || {
+            let why = "the entry code of a function leads elsewhere";
+            LiveError::Motion(debuginfo::Diagnostic::new(why))
+        };
+        self.run_to(tid, copy.ok_or_else(elsewhere)?)?;
+        if self.registers(tid)?.rsp != before.rsp {
+            return Err(elsewhere());
         }
         if stack.len() == OWN_STACK {
             let _ = self.tracee.memory.write_raw(below, &stack);
         }
         ptrace::set_rip(tid, pc).map_err(failed("move the thread"))?;
+        self.take_kept_signal(tid)
+    }
+
+    /// A signal that came while our code ran is delivered between two recorded instructions.
+    pub(super) fn take_kept_signal(&mut self, tid: Tid) -> LiveResult<()> {
         let halt = self.tracee.halt_mut(tid);
         let signal = halt.map_or(0, |halt| std::mem::take(&mut halt.signal));
         self.with_full(tid, |_, full| {
@@ -108,6 +122,45 @@ impl Tracer {
             Ok(())
         })
         .map(drop)
+    }
+
+    /// Lets a thread run through our code to where that is left. It may call functions of the C library; no other thread runs.
+    pub(super) fn run_to(&mut self, tid: Tid, target: u64) -> LiveResult<()> {
+        let memory = self.tracee.memory.clone();
+        let mut covered = [0];
+        memory
+            .read_raw(target, &mut covered)
+            .and_then(|()| memory.write_raw(target, &[TRAP]))
+            .map_err(failed("set a trap"))?;
+        let came = self.run_to_trap(tid, target);
+        // It was read from there.
+        let _ = memory.write_raw(target, &covered);
+        came
+    }
+
+    fn run_to_trap(&mut self, tid: Tid, target: u64) -> LiveResult<()> {
+        let mut signal = 0;
+        loop {
+            ptrace::cont(tid, signal).map_err(failed("resume the thread"))?;
+            signal = 0;
+            let came = ptrace::next_stop_of(tid, false).map_err(failed("wait for the thread"))?;
+            let Came::Stopped(stopped, event) = came else {
+                return Err(LiveError::Ended);
+            };
+            if stopped == libc::SIGTRAP && self.registers(tid)?.rip == target + 1 {
+                return ptrace::set_rip(tid, target).map_err(failed("move the thread"));
+            }
+            let is_fault = matches!(stopped, libc::SIGSEGV | libc::SIGBUS);
+            if event != 0 || is_fault && decode(self, tid, stopped) == Event::Redirected {
+                continue;
+            }
+            // It is delivered later; where another one is kept already, at once.
+            let kept = self.tracee.halt_mut(tid).map_or(0, |halt| halt.signal);
+            match kept {
+                0 => self.tracee.keep_signal(tid, stopped),
+                _ => signal = stopped,
+            }
+        }
     }
 
     /// Our code stands in for a function. Output is noted by nobody then, which the session's recording says.

@@ -14,6 +14,7 @@ use crate::{
         model::{Reason, Tid},
         tracee::{
             event::{Event, decode},
+            hooks::shadow_of,
             threads::{Halt, Run, State},
         },
     },
@@ -190,6 +191,7 @@ impl Tracer {
         }
         if self.exact_pc(registers.rip).is_none() {
             self.run_ours(tid, registers.rsp)?;
+            self.take_kept_signal(tid)?;
             registers = self.registers(tid)?;
             // The slot of the return address holds the program's own again.
             let slot = registers.rsp.wrapping_sub(8);
@@ -223,12 +225,21 @@ impl Tracer {
         hooks.is_of_runtime(pc) && !hooks.leave().is(pc)
     }
 
-    /// Lets our code run to where it is left. Of the stack below `top`, the program sees nothing of that.
+    /// Lets our code run to where it is left, after the return of a traced function for example. Of the stack below `top`, the program sees nothing of that.
     fn run_ours(&mut self, tid: Tid, top: u64) -> LiveResult<()> {
         let below = top.saturating_sub(OWN_STACK as u64);
         let mut stack = self.tracee.memory.read_up_to(below, OWN_STACK);
         let is_whole = stack.len() == OWN_STACK;
-        self.leave_ours(tid)?;
+        let hooks = self.tracee.memory.hooks_now();
+        let is_return = hooks.leave().is(self.registers(tid)?.rip);
+        drop(hooks);
+        if is_return {
+            let slot = top.wrapping_sub(8);
+            let back = self.tracee.memory.word(shadow_of(slot));
+            self.run_to(tid, back.map_err(failed("read a return address"))?)?;
+        } else {
+            self.leave_ours(tid)?;
+        }
         if is_whole {
             // Its return address is the program's again.
             stack.truncate(OWN_STACK - 8);
