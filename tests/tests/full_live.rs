@@ -300,7 +300,16 @@ fn the_past_is_exact_until_the_program_moves_on() {
     assert!(steps.full("off")["is_whole"] == true);
     let failure = live.refused(&["full", "off"]);
     assert_eq!(failure["code"], "NOT_ALLOWED", "{failure:#}");
+    // Once it has moved on, the past is that of the whole session.
+    steps.full("50");
     steps.ends_as_it_would();
+    let back = live.ask(&["goto", "last"]);
+    let whole = live.recording();
+    assert_eq!(
+        back["recording"],
+        whole.path().to_str().expect("text"),
+        "{back:#}"
+    );
 }
 
 #[test]

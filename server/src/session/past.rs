@@ -34,8 +34,9 @@ pub(super) struct Opened {
 /// Recorded instructions.
 struct Exact {
     past: Arc<Past>,
-    /// The newest stop when they were recorded: the program has not moved since.
+    /// The newest stop when they were recorded, and whether the program had ended: it has not moved since.
     stop: u64,
+    has_ended: bool,
 }
 
 /// What has become of recording instructions.
@@ -167,6 +168,7 @@ impl LiveSession {
         opened.exact = Some(Exact {
             past: Arc::new(past.keeping(self.live.kept())),
             stop: self.live.newest_stop(),
+            has_ended: self.has_ended(),
         });
         Ok(Some(recorded))
     }
@@ -180,9 +182,11 @@ impl LiveSession {
 
     /// The recorded instructions, if the program stands at their end.
     fn exact_past(&self) -> Option<Arc<Past>> {
+        let (stop, has_ended) = (self.live.newest_stop(), self.has_ended());
         let opened = self.opened();
         let exact = opened.exact.as_ref()?;
-        (exact.stop == self.live.newest_stop()).then(|| Arc::clone(&exact.past))
+        let is_there = (exact.stop, exact.has_ended) == (stop, has_ended);
+        is_there.then(|| Arc::clone(&exact.past))
     }
 
     fn count<'o>(&self, opened: &'o mut Opened) -> Result<&'o mut Counter, Failure> {
