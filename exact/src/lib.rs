@@ -13,9 +13,12 @@ mod tracee;
 pub mod translate;
 
 pub use error::{Error, Result};
-pub use log::{Fatal, MappedFile, Registers};
+pub use log::{Fatal, MappedFile, Registers, cut};
 pub use outline::{Became, Gap, Mapping, Outline, ThreadSpan, outline};
-pub use record::{Choose, Next, Options, Summary, When, record};
+pub use record::{
+    Ahead, Choose, Ending, LONGEST_INSTRUCTION, Next, Options, Recorded, Standing, Stepped,
+    Stepping, Summary, When, record,
+};
 pub use replay::{
     Access, Batch, Call, Called, Executed, Instruction, Leaver, Overseer, Region, Replay, Returned,
     Seek, Traced, trace,

@@ -24,7 +24,10 @@ pub mod stop;
 mod wake;
 
 pub use error::{Error, Result};
-pub use full::{FullOptions, FullOutcome, FullPart, complete, is_to_complete, record_full};
+pub use exact::Ending;
+pub use full::{
+    FullOptions, FullOutcome, FullPart, Steps, StepsOutcome, complete, is_to_complete, record_full,
+};
 pub use guardian::guard;
 pub use live::Live;
 pub use options::{

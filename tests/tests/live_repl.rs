@@ -749,6 +749,29 @@ fn ctrl_c_stops_the_program_that_is_waited_for() {
     assert!(!text.contains("error"), "{text}");
 }
 
+#[test]
+fn ctrl_c_ends_the_recording_of_instructions() {
+    let live = Live::new("repl-full-ctrl-c");
+    let text = on_terminal(
+        &live,
+        &[&program(), "spinning"],
+        &[
+            ("live ", "full on\r"),
+            ("until:stopped on request", "\x03"),
+            ("instructions recorded", ""),
+            ("live ", "step-back -i\r"),
+            ("past ", "goto live\r"),
+            ("live ", "set tempo 90\r"),
+            ("120 -> 90", ""),
+            ("live ", "continue\r"),
+            ("exit code 7", ""),
+            ("live ended> ", "quit\r"),
+            ("has ended with exit code 7", ""),
+        ],
+    );
+    assert!(!text.contains("error"), "{text}");
+}
+
 /// As typed by a script, without waits: the second while the program runs.
 #[test]
 fn lines_that_arrive_at_once_run_in_turn_live() {

@@ -1,8 +1,10 @@
 //! What a recording holds: all that the program did not compute by itself, in the order in which it saw it.
 
+mod cut;
 mod disk;
 mod file;
 
+pub use cut::cut;
 pub(crate) use file::{Reader, Writer};
 
 use libc::user_regs_struct;

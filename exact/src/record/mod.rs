@@ -23,6 +23,7 @@ mod release;
 mod signal;
 mod space;
 pub(crate) mod start;
+mod stepped;
 mod store;
 mod stretches;
 mod system_call;
@@ -51,6 +52,7 @@ use births::Births;
 pub use next::Next;
 use part::Part;
 use signal::Signals;
+pub use stepped::{Ahead, Ending, LONGEST_INSTRUCTION, Recorded, Standing, Stepped, Stepping};
 use thread::{State, Threads};
 use turns::Turns;
 

@@ -42,7 +42,7 @@ pub(super) fn decode(
 }
 
 /// Instructions whose results another run would not see again.
-pub(super) fn is_chance(instruction: &Instruction) -> bool {
+pub(crate) fn is_chance(instruction: &Instruction) -> bool {
     matches!(
         instruction.mnemonic(),
         Mnemonic::Rdtsc
@@ -81,7 +81,7 @@ pub(super) fn loads_flags(instruction: &Instruction) -> bool {
 }
 
 /// What would see or change that gs is ours, or leaves 64-bit mode.
-pub(super) fn is_unsupported(instruction: &Instruction) -> bool {
+pub(crate) fn is_unsupported(instruction: &Instruction) -> bool {
     let uses_gs = instruction.segment_prefix() == Register::GS
         || (0..instruction.op_count()).any(|op| {
             instruction.op_kind(op) == OpKind::Register

@@ -16,7 +16,7 @@ mod table;
 use iced_x86::InstructionInfoFactory;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub(crate) use instructions::saves_state;
+pub(crate) use instructions::{is_chance, is_unsupported, saves_state};
 pub use places::Place;
 
 use blocks::Blocks;

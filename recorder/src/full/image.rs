@@ -204,7 +204,7 @@ fn kept_room(folder: &Path) -> Result<[Option<Spare>; 2]> {
 }
 
 /// `run-app` for the output `run` and the program `app`.
-fn beside(output: &Path, name: &Path) -> PathBuf {
+pub(super) fn beside(output: &Path, name: &Path) -> PathBuf {
     let bytes = output.as_os_str().as_bytes();
     let bytes = bytes.strip_suffix(b"/").unwrap_or(bytes);
     let stem = bytes
@@ -217,7 +217,7 @@ fn beside(output: &Path, name: &Path) -> PathBuf {
 }
 
 /// The variables of an environment as the kernel shows it.
-fn pairs(variables: &[u8]) -> Vec<(OsString, OsString)> {
+pub(super) fn pairs(variables: &[u8]) -> Vec<(OsString, OsString)> {
     let texts = variables.split(|byte| *byte == 0);
     let pairs = texts.filter_map(|text| {
         let at = text.iter().position(|byte| *byte == b'=')?;

@@ -14,6 +14,7 @@ mod image;
 mod modules;
 mod parts;
 mod signals;
+mod steps;
 mod story;
 
 use std::{
@@ -36,8 +37,11 @@ use store::{
     recording::OnTaken,
 };
 
-pub use self::complete::{complete, is_to_complete};
 use self::image::Image;
+pub use self::{
+    complete::{complete, is_to_complete},
+    steps::{Steps, StepsOutcome},
+};
 use crate::{
     Captures, Error, Exit, Observer, Outcome, Result, Surroundings,
     arm::{Also, Filter},

@@ -269,7 +269,7 @@ impl Tracer {
         }
     }
 
-    fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
+    pub fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
         let is_new = !self.tracee.threads.contains_key(&tid);
         if let Some(family) = &self.family
             && (family.has(tid) || is_new && !self.tracee.is_own(tid))
@@ -281,6 +281,7 @@ impl Tracer {
             self.child_stopped(tid, signal, event);
             return;
         }
+        self.full_halted(tid);
         let thread = self
             .tracee
             .threads
@@ -375,7 +376,10 @@ impl Tracer {
         match event {
             Event::Trap { address } => self.hit(tid, address),
             Event::Stepped => self.stepped(tid),
-            Event::Watch { bits } => self.watched(tid, bits),
+            Event::Watch { bits } => {
+                self.full_watched(tid);
+                self.watched(tid, bits);
+            }
             Event::Signal {
                 signal,
                 fault_address,
@@ -481,8 +485,11 @@ impl Tracer {
         let _ = self.hold();
         // A failure does no harm: without traps, nothing calls the handler.
         let _ = self.forget_orphan_traps();
-        self.breakpoints.sites.lift_all(&self.tracee.memory);
         let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
+        for tid in &tids {
+            self.end_full(*tid);
+        }
+        self.breakpoints.sites.lift_all(&self.tracee.memory);
         for tid in tids {
             self.probes.watchpoints.clear_in(tid);
             let halt = self.tracee.threads.get(&tid).and_then(Thread::halt);
@@ -508,6 +515,7 @@ impl Tracer {
 
     /// Drops a thread's plan and the traps set for it.
     pub fn abandon_plan(&mut self, tid: Tid) {
+        self.end_full(tid);
         let plan: Option<Plan> = self
             .tracee
             .threads

@@ -174,6 +174,15 @@ impl Journal {
         });
     }
 
+    /// Records that every instruction of a stopped thread is recorded from here on.
+    pub fn records(&self, tid: Tid) {
+        self.send(Control::Resume {
+            ticks: clock::ticks(),
+            tid: tid as u32,
+            action: "full".to_owned(),
+        });
+    }
+
     /// Records that a stopped thread runs a function for the user. The thread is at the same place afterwards.
     pub fn call(&self, tid: Tid, function: u64) {
         self.send(Control::Resume {

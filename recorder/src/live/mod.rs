@@ -15,6 +15,7 @@ mod error;
 pub(crate) mod event_loop;
 pub(crate) mod family;
 mod follow;
+pub(crate) mod full;
 mod guard;
 pub(crate) mod happening;
 pub(crate) mod journal;

@@ -328,6 +328,55 @@ pub(crate) fn next_change() -> Result<Option<(i32, Change)>> {
     )))
 }
 
+/// What a tracee has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// It stopped: its signal and event.
+    Stopped(i32, i32),
+    /// It has ended, which is left to [`next_change`].
+    Ended,
+    /// Nothing yet.
+    Nothing,
+}
+
+/// Waits for the next stop of a tracee. With `no_wait`, only looks whether it has come.
+pub(crate) fn next_stop_of(tid: i32, no_wait: bool) -> Result<Came> {
+    let flags = libc::__WALL | libc::__WNOTHREAD | if no_wait { libc::WNOHANG } else { 0 };
+    loop {
+        let mut info = MaybeUninit::<siginfo_t>::zeroed();
+        let wanted = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT | flags;
+        // SAFETY: `info` is ours, and valid when all zero.
+        let result =
+            unsafe { libc::waitid(libc::P_PID, tid as libc::id_t, info.as_mut_ptr(), wanted) };
+        if result == -1 {
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                Some(libc::EINTR) => continue,
+                Some(libc::ECHILD) => return Ok(Came::Ended),
+                _ => return Err(error),
+            }
+        }
+        // SAFETY: waitid filled it, or left it zero.
+        let info = unsafe { info.assume_init() };
+        // SAFETY: if waitid filled the structure, it has this field; otherwise the field is zero.
+        if unsafe { info.si_pid() } == 0 {
+            return Ok(Came::Nothing);
+        }
+        if matches!(
+            info.si_code,
+            libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED
+        ) {
+            return Ok(Came::Ended);
+        }
+        let mut taken = 0;
+        // SAFETY: `taken` is ours; the change is pending, so the call does not block.
+        unsafe { libc::waitpid(tid, &mut taken, libc::WNOHANG | flags) };
+        // SAFETY: a structure that waitid filled has this field.
+        let status = unsafe { info.si_status() };
+        return Ok(Came::Stopped(status & 0xff, status >> 8));
+    }
+}
+
 fn request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> Result<()> {
     // SAFETY: the requests made in this file write to our memory only through `data`, and only if a caller above passes
     // a pointer to a structure of the size that the request fills. They read our memory in the same way.

@@ -73,6 +73,7 @@ fn each_command_explains_itself() {
               until             Run to a location, or to a later line, in the selected frame or an outer one
               advance           Run to a location, also in callees, or until the selected frame returns
               pause             Stop all threads
+              full              Record every instruction of the stopped thread from here on
               goto              Go to a moment of the recording
               next-back         Go to this thread's previous event, over calls [also reverse-next, rn]
               reverse-continue  Go back to the last stop or breakpoint [also rc]

@@ -34,6 +34,7 @@ pub use first::{FirstLogpoint, Probes, logged_place};
 pub use follow::{Follow, FollowMode, FollowedReport, Waits};
 pub(crate) use moment::{MAX_FRAMES, no_thread};
 pub use moment::{Moment, RunningMachine};
+pub use past::RecordedSteps;
 pub use report::{
     DisplayReport, ExitReport, LineReport, MotionReport, PlaceReport, ReasonReport, SessionReport,
     StateWord, StopReport, WatchChange, hex,

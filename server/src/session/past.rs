@@ -1,14 +1,17 @@
 //! The past of a live session: its own recording, up to the point where the program stopped. It is reopened when it
 //! has grown.
 
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use recorder::live::Status;
+use recorder::live::{Status, Tid};
+use recorder::{Ending, Observer, Steps};
 use store::Recording;
 use store::seal::Counter;
 
-use super::LiveSession;
+use super::{LiveSession, of_recorder};
 use crate::past::{Past, of_store};
 use crate::protocol::{Code, Failure};
 
@@ -22,7 +25,34 @@ pub(super) struct Opened {
     /// The user is in the past, not at the program's current state.
     is_entered: bool,
     counter: Option<Counter>,
+    /// Instructions that are being recorded.
+    steps: Option<Steps>,
+    /// The instructions that led to the program's current position.
+    exact: Option<Exact>,
 }
+
+/// Recorded instructions.
+struct Exact {
+    past: Arc<Past>,
+    /// The newest stop when they were recorded, and whether the program had ended: it has not moved since.
+    stop: u64,
+    has_ended: bool,
+}
+
+/// What has become of recording instructions.
+pub struct RecordedSteps {
+    pub recording: PathBuf,
+    pub instructions: u64,
+    /// Why it ended.
+    pub ending: Ending,
+    /// What the recording lacks.
+    pub incomplete: Option<String>,
+}
+
+/// Steps are reported by the verb that waits for them.
+struct Silent;
+
+impl Observer for Silent {}
 
 impl LiveSession {
     /// Opens the past at the program's current position.
@@ -36,6 +66,13 @@ impl LiveSession {
                 "the program is running; its past can be examined while it is stopped",
             );
             return Err(failure.hint("stop it first: pause"));
+        }
+        // An error was, or will be, reported by the verb that ends the recording.
+        let _ = self.finish_steps();
+        if let Some(exact) = self.exact_past() {
+            let last = exact.timeline().last();
+            exact.go_to(last)?;
+            return Ok(exact);
         }
         // If the recording can no longer be written, show what it contains.
         let _ = self.live.settle(SETTLE_PATIENCE);
@@ -70,8 +107,10 @@ impl LiveSession {
     /// Returns the past if the user has entered it.
     #[must_use]
     pub fn entered_past(&self) -> Option<Arc<Past>> {
+        let exact = self.exact_past();
         let opened = self.opened();
-        opened.past.clone().filter(|_| opened.is_entered)
+        let past = exact.or_else(|| opened.past.clone());
+        past.filter(|_| opened.is_entered)
     }
 
     /// Returns the event of a thread's last stop, if the recording has it.
@@ -81,6 +120,73 @@ impl LiveSession {
         let counted = self.count(&mut self.opened()).ok()?.last_stop(tid);
         // The event may have been sealed before the counter first read the log.
         counted.or_else(|| self.past().ok()?.timeline().last_stop(tid))
+    }
+
+    /// Records the next instructions of a stopped thread. Returns a number below that of the next stop to show.
+    ///
+    /// # Errors
+    /// Instructions are being recorded already. The thread runs, or nothing can be recorded where it stands.
+    pub fn record_steps(&self, tid: Tid, instructions: u64) -> Result<u64, Failure> {
+        self.finish_steps()?;
+        if self.opened().steps.is_some() {
+            let failure = Failure::new(Code::NotAllowed, "instructions are being recorded already");
+            return Err(failure.hint("end that first: full off"));
+        }
+        let begun = Steps::begin(&self.live, tid, instructions, &Silent);
+        let (steps, after) = begun.map_err(|error| of_recorder(&error))?;
+        self.opened().steps = Some(steps);
+        Ok(after)
+    }
+
+    /// How many instructions are recorded so far, if they are being recorded.
+    #[must_use]
+    pub fn recorded_steps(&self) -> Option<Arc<AtomicU64>> {
+        self.opened().steps.as_ref().map(Steps::progress)
+    }
+
+    /// Closes the recording of instructions if that has ended. They are the session's past until the program moves on.
+    ///
+    /// # Errors
+    /// It could not be written, or cannot be run again. Nothing is kept then.
+    pub fn finish_steps(&self) -> Result<Option<RecordedSteps>, Failure> {
+        let Some(steps) = self.opened().steps.take_if(|steps| !steps.goes_on()) else {
+            return Ok(None);
+        };
+        let finished = steps.finish(&Silent).map_err(|error| of_recorder(&error))?;
+        let Some(outcome) = finished else {
+            return Ok(None);
+        };
+        let recorded = RecordedSteps {
+            recording: outcome.full.outcome.recording.clone(),
+            instructions: outcome.full.instructions,
+            ending: outcome.ending,
+            incomplete: outcome.full.outcome.incomplete,
+        };
+        let past = Past::open(&recorded.recording, &store::temp_dir())?;
+        let mut opened = self.opened();
+        let past = past.of_session(self.id, &self.folder, opened.past.as_deref());
+        opened.exact = Some(Exact {
+            past: Arc::new(past.keeping(self.live.kept())),
+            stop: self.live.newest_stop(),
+            has_ended: self.has_ended(),
+        });
+        Ok(Some(recorded))
+    }
+
+    /// From now on the past is that of the whole session. Returns whether it was not.
+    pub fn forget_exact_past(&self) -> bool {
+        let is_exact = self.exact_past().is_some();
+        self.opened().exact = None;
+        is_exact
+    }
+
+    /// The recorded instructions, if the program stands at their end.
+    fn exact_past(&self) -> Option<Arc<Past>> {
+        let (stop, has_ended) = (self.live.newest_stop(), self.has_ended());
+        let opened = self.opened();
+        let exact = opened.exact.as_ref()?;
+        let is_there = (exact.stop, exact.has_ended) == (stop, has_ended);
+        is_there.then(|| Arc::clone(&exact.past))
     }
 
     fn count<'o>(&self, opened: &'o mut Opened) -> Result<&'o mut Counter, Failure> {

@@ -25,6 +25,7 @@ mod eval;
 mod examine;
 mod finish;
 mod frame;
+mod full;
 mod gcore;
 mod goto;
 mod handle;
@@ -222,6 +223,7 @@ verbs! {
         r#where { Where, WhereArgs, WhereReply }
         backtrace { Backtrace, BacktraceArgs, BacktraceReply }
         frame { Frame, FrameArgs, FrameReply }
+        full { Full, FullArgs, FullReply, StepsReport }
         up { Up }
         down { Down, DownArgs }
         threads { Threads, ThreadReport, ThreadsReply }

@@ -152,7 +152,7 @@ pub(super) fn wait(
 }
 
 /// As [`wait`], and also ends when the moved thread ends.
-fn wait_for(
+pub(super) fn wait_for(
     call: &Call<'_>,
     session: &LiveSession,
     after: u64,

@@ -76,6 +76,7 @@ fn every_verb_says_that_there_is_no_session() {
         "handle" => Some(json!({"signal": "SIGINT"})),
         "rbreak" => Some(json!({"pattern": "x"})),
         "object" => Some(json!({"address": "x"})),
+        "full" => Some(json!({"what": "1"})),
         "goto" => Some(json!({"to": "0"})),
         "note" => Some(json!({"text": "x"})),
         "trace" => Some(json!({"patterns": ["x"]})),

@@ -73,6 +73,9 @@ impl Tracer {
     /// A signal arrives while a thread steps: its handler runs at full speed. At a breakpoint, and in the copy of its
     /// instruction, the thread executes that instruction first: the handler would return to one of these.
     pub fn signal_while_stepping(&mut self, tid: Tid, signal: i32) {
+        if self.is_full(tid) {
+            return self.full_resume(tid, signal);
+        }
         let Ok(registers) = ptrace::registers(tid) else {
             return;
         };

@@ -33,6 +33,22 @@ pub(super) enum Goal {
     Instruction { over: bool },
     /// One of the traps.
     ProbePlace,
+    /// None: every instruction is recorded until something stops the thread.
+    Record,
+}
+
+impl Plan {
+    /// The plan of a thread that is recorded.
+    pub fn of_recording() -> Plan {
+        Plan {
+            goal: Goal::Record,
+            cfa: 0,
+            traps: Vec::new(),
+            arrivals: Vec::new(),
+            last_pc: 0,
+            deferred: 0,
+        }
+    }
 }
 
 /// What reaching a trap means.

@@ -20,6 +20,9 @@ use crate::{
 impl Tracer {
     /// Handles a thread that has executed one instruction.
     pub fn stepped(&mut self, tid: Tid) {
+        if self.is_full(tid) {
+            return self.full_stepped(tid);
+        }
         let Ok(registers) = ptrace::registers(tid) else {
             return;
         };
@@ -92,6 +95,7 @@ impl Tracer {
         let has_returned = plan.cfa != 0 && registers.rsp >= plan.cfa;
         let into = match &mut plan.goal {
             Goal::ProbePlace => return self.go(tid, false),
+            Goal::Record => return self.full_resume(tid, 0),
             Goal::Instruction { .. } => return self.halt(tid, Reason::Step, false),
             Goal::Line(goal) if !has_returned && goal.range.contains(&pc) => {
                 return self.proceed(tid);

@@ -69,13 +69,23 @@ impl LiveMemory {
     /// Fills `bytes` with the program's own.
     pub fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
         self.read_raw(address, bytes)?;
+        self.mask(address, bytes);
+        Ok(())
+    }
+
+    /// Puts the program's own bytes in place of ours in `bytes`, which were read at `address`.
+    pub fn mask(&self, address: u64, bytes: &mut [u8]) {
         self.hooks_now().mask(address, bytes);
         let end = address.saturating_add(bytes.len() as u64);
         let traps = self.traps.read().unwrap_or_else(PoisonError::into_inner);
         for (at, covered) in traps.range(address..end) {
             bytes[(at - address) as usize] = covered.original;
         }
-        Ok(())
+    }
+
+    /// The memory as a file of the actual bytes.
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     /// As [`Self::read`], with the program's return addresses in place of ours, even if only part of one is read.

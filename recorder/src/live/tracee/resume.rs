@@ -31,6 +31,10 @@ impl Tracer {
         };
         self.journal.set_standing(false);
         let signal = thread.halt().map_or(0, |halt| halt.signal);
+        if thread.full.is_some() {
+            self.full_resume(tid, signal);
+            return;
+        }
         if one_step && signal != 0 && thread.plan.is_some() {
             self.signal_while_stepping(tid, signal);
             return;

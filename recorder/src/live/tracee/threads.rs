@@ -1,6 +1,8 @@
 //! The tracer's record of a thread. An enum holds its state; what only a halted thread has exists only in that state.
 
-use crate::live::{model::Stop, probes::happenings::Done, remote_call::Calling, stepping::Plan};
+use crate::live::{
+    full::Full, model::Stop, probes::happenings::Done, remote_call::Calling, stepping::Plan,
+};
 
 use super::event::Event;
 
@@ -63,6 +65,8 @@ pub(crate) struct Thread {
     pub hit_count: Option<u64>,
     /// Its goal.
     pub plan: Option<Plan>,
+    /// Every instruction of it is recorded.
+    pub full: Option<Box<Full>>,
     /// It is executing a function that we called.
     pub calling: Option<Box<Calling>>,
     pub is_stepping: bool,
@@ -84,6 +88,7 @@ impl Thread {
             calls_to_come: 0,
             hit_count: None,
             plan: None,
+            full: None,
             calling: None,
             is_stepping: false,
             is_moved: false,
