@@ -4,6 +4,7 @@ mod attach;
 mod breakpoint;
 mod compare;
 mod r#continue;
+mod full;
 mod goto;
 mod history;
 mod launch;
@@ -46,6 +47,7 @@ pub const ALL: &[Described] = &[
     Described::of::<logpoint::Logpoint>(),
     Described::of::<r#continue::Continue>(),
     Described::of::<wait::Wait>(),
+    Described::of::<full::Full>(),
     Described::of::<trace::Trace>(),
     Described::of::<note::Note>(),
 ];

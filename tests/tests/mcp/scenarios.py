@@ -435,6 +435,15 @@ async def launched(tools, program, source):
     assert waited["status"] == "recorded" and waited["recording"] == short["recording"], waited
     assert "sleep" in await tools.text("debug_overview")
 
+    # At a live stop, the next instructions.
+    stop = await tools("debug_launch", program=program, breakAt=["call_it"])
+    assert stop["function"] == "call_it", stop
+    done = await tools("debug_full", count=5000)
+    assert 100 < done["recorded"]["instructions"] <= 5000, done
+    wrote = await tools.text("debug_history", expression="accounts[2].next", lastWrite=True)
+    assert f"planted.c:{line_of(source, '// planted')}" in wrote, wrote
+    await tools("debug_session", action="stop")
+
     for wrong, code in (({"watch": ["total"]}, "BAD_REQUEST"), ({"program": "./nowhere"}, "NOT_STARTED")):
         error = await tools.refused("debug_launch", **{"program": program, "full": True, **wrong})
         assert error["code"] == code, error

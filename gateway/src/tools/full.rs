@@ -1,0 +1,53 @@
+//! `debug_full`: records every instruction of the stopped thread from here on.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use server::protocol::Failure;
+use server::verbs::{self, FullArgs};
+
+use super::target::seconds;
+use crate::answer::Answer;
+use crate::context::{Context, SessionId, Whose};
+use crate::shape;
+use crate::tool::Tool;
+
+/// Instructions that are recorded by default.
+const COUNT: u32 = 10_000;
+
+/// The tool.
+pub struct Full;
+
+/// The parameters of the tool.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Args {
+    /// The session [default: that of the last call]
+    session_id: Option<SessionId>,
+    /// How many instructions [default: 10000]
+    count: Option<u32>,
+    /// How long to wait for the next stop [default: 20000]
+    timeout_ms: Option<u64>,
+}
+
+impl Tool for Full {
+    const NAME: &'static str = "debug_full";
+    const DOC: &'static str = "At a stop, execute the thread's next instructions one by one and record all of them, up to the next stop at the latest. Afterwards debug_history, debug_goto, debug_state and debug_sql know everything at each of them, until the program moves on. Some 20,000 instructions take a second.";
+    const READ_ONLY: bool = false;
+    type Args = Args;
+
+    fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
+        let session = context.session(&Whose::either(args.session_id, None))?;
+        let wanted = FullArgs {
+            what: args.count.unwrap_or(COUNT).to_string(),
+            timeout_secs: Some(seconds(args.timeout_ms)),
+        };
+        context.waits();
+        let reply = context.ask::<verbs::Full>(session, &wanted)?;
+        let mut told = shape::motion(context, &reply.motion)?;
+        if let Some(recorded) = &reply.recorded {
+            told.insert("recorded".to_owned(), json!(recorded));
+        }
+        Ok(Answer::Object(told))
+    }
+}
