@@ -47,8 +47,10 @@ pub fn without_far(mut error: clap::Error) -> clap::Error {
             Some(near) => drop(error.insert(suggested, near)),
             None => {
                 error.remove(suggested);
-                // It has the option that was suggested.
-                error.remove(ContextKind::Usage);
+                if suggested == ContextKind::SuggestedArg {
+                    // It has the option that was suggested.
+                    error.remove(ContextKind::Usage);
+                }
             }
         }
     }

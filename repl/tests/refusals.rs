@@ -469,8 +469,6 @@ fn the_command_line_itself_may_be_wrong() {
             --- stderr
             error: unrecognized subcommand 'ask'
 
-              tip: a similar subcommand exists: 'pack'
-
             Usage: hindsight [OPTIONS] <COMMAND>
 
             For more information, try '--help'.

@@ -108,8 +108,17 @@ fn a_name_means_the_newest_and_whole_names_mean_themselves() {
     record("t-4", 9_000, "other");
     let arguments = |name: &str| {
         let args = ["sql", name, "-f", "csv", "select arguments from runs"];
-        folder.transcript(&args).lines().last().unwrap().to_owned()
+        let told = folder.transcript(&args);
+        let mut rows = told.lines();
+        rows.rfind(|line| !line.starts_with("---") && !line.starts_with("hindsight: "))
+            .unwrap()
+            .to_owned()
     };
+    let told = folder.transcript(&["sql", "t", "select 1"]);
+    let notice = "hindsight: this is t-2.hindsight, which is newer than t.hindsight";
+    assert!(told.lines().any(|line| line == notice), "{told}");
+    let told = folder.transcript(&["sql", "t-3", "select 1"]);
+    assert!(!told.contains("which is newer"), "{told}");
     assert_eq!(arguments("t"), "third");
     assert_eq!(arguments("t.hindsight"), "first");
     assert_eq!(arguments("t-3"), "second");

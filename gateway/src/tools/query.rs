@@ -26,7 +26,7 @@ pub struct Args {
     recording: Option<String>,
     /// call (one row per call), or kinds of events: enter, leave, stdout, stderr, logpoint, pause, write, exception, note, thread_start, thread_exit, module_load... [default: call if a filter is about functions or calls, else all events]
     event_type: Vec<String>,
-    /// The function's name
+    /// The function's name; equals takes it without template arguments, too (Cache::get)
     function: Option<TextFilter>,
     /// The source file of the function
     source_file: Option<TextFilter>,
@@ -64,7 +64,7 @@ pub struct Args {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct TextFilter {
-    /// It is exactly this; a function's name may lack template arguments (Cache::get)
+    /// It is exactly this
     equals: Option<String>,
     /// It has this in it
     contains: Option<String>,

@@ -80,7 +80,7 @@ pub fn wrapped(text: &str, columns: usize) -> String {
             let least = if before == 0 { indent } else { 0 };
             let end = rest
                 .char_indices()
-                .nth(room)
+                .nth(room + 1)
                 .map_or(rest.len(), |(at, _)| at);
             let space = rest[..end].rfind(' ').filter(|at| *at > least);
             // A word that is longer than a line stays whole.
