@@ -76,12 +76,33 @@ kind_of (const uint64_t * record)
   return record[1] & ((1U << WIRE_KIND_BITS) - 1);
 }
 
+static unsigned
+xmm_of (const uint64_t * record)
+{
+  return record[1] >> WIRE_XMM_SHIFT & 15;
+}
+
+/* Whether and how often a thread waited for room depends on the reader. */
+static void
+pass_waits (struct tape * tape)
+{
+  for (;;)
+  {
+    CHECK (tape->next + 2 <= tape->count, "no record is left");
+    const uint64_t * record = tape->words + tape->next;
+    if (kind_of (record) != WIRE_KIND_SYSCALL || xmm_of (record) != WIRE_RING_WAIT)
+      return;
+    CHECK (record[2] != 0 && record[2] <= record[0], "%#lx to %#lx", record[2], record[0]);
+    tape->next += WIRE_RING_WAIT_WORDS;
+  }
+}
+
 uint64_t *
 take (struct tape * tape)
 {
-  CHECK (tape->next + 2 <= tape->count, "no record is left");
+  pass_waits (tape);
   uint64_t * record = tape->words + tape->next;
-  size_t xmm = record[1] >> WIRE_XMM_SHIFT & 15, length = 0;
+  size_t xmm = xmm_of (record), length = 0;
   switch (kind_of (record))
   {
     case WIRE_KIND_ENTER: case WIRE_KIND_ENTER_TAIL: case WIRE_KIND_ENTER_NOLEAVE:

@@ -246,12 +246,20 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<(), Error> {
     text::functions(&mut std::io::stderr().lock(), &found, &args, terminal).map_err(failed)
 }
 
-/// Writes a file at once: an interrupted command leaves none.
+/// Writes a file at once: an interrupted command leaves none. A device or a pipe stays what it is.
 fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), Error> {
     let failed = |source| Error::io(format!("write {}", path.display()), source);
+    if path.metadata().is_ok_and(|meta| !meta.is_file()) {
+        let written = File::options().write(true).open(path).and_then(|file| {
+            let mut out = BufWriter::new(file);
+            write(&mut out)?;
+            out.flush()
+        });
+        return written.map_err(failed);
+    }
     let mut beside = path.as_os_str().to_owned();
     beside.push(".part");
     let beside = PathBuf::from(beside);
@@ -310,4 +318,34 @@ fn edge_json(function: Option<&FunctionTime>, edge: &query::report::EdgeTime) ->
         "inclusive_ns": edge.inclusive_ns,
         "raw_inclusive_ns": edge.raw_inclusive_ns,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::fs::FileTypeExt;
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_is_written_to_and_a_file_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+        let read = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || {
+                let mut text = String::new();
+                File::open(pipe).unwrap().read_to_string(&mut text).unwrap();
+                text
+            }
+        });
+        write_file(&pipe, |out| out.write_all(b"drawn")).unwrap();
+        assert_eq!(read.join().unwrap(), "drawn");
+        assert!(pipe.metadata().unwrap().file_type().is_fifo());
+        let file = folder.path().join("file");
+        std::fs::write(&file, "old").unwrap();
+        write_file(&file, |out| out.write_all(b"new")).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+    }
 }
