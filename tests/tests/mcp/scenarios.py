@@ -438,6 +438,7 @@ async def launched(tools, program, source):
     # At a live stop, the next instructions.
     stop = await tools("debug_launch", program=program, breakAt=["call_it"])
     assert stop["function"] == "call_it", stop
+    await tools("debug_breakpoint", remove=[one["id"] for one in (await tools("debug_breakpoint"))["breakpoints"]])
     done = await tools("debug_full", count=5000)
     assert 100 < done["recorded"]["instructions"] <= 5000, done
     wrote = await tools.text("debug_history", expression="accounts[2].next", lastWrite=True)

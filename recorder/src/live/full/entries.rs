@@ -1,6 +1,6 @@
 //! Our code at the entries of functions, when a recorded thread comes there.
 //!
-//! That of a traced function notes the call, and leaves all registers as they were: it runs between two instructions. Code that stands in for
+//! That of a traced function notes the call, and leaves all registers but the flags as they were: it runs between two instructions. Code that stands in for
 //! a function calls it with frames of its own on the stack: it is passed by where that does no harm, and ends recording elsewhere.
 
 use exact::Ending;
@@ -107,7 +107,8 @@ impl Tracer {
         if stack.len() == OWN_STACK {
             let _ = self.tracee.memory.write_raw(below, &stack);
         }
-        ptrace::set_rip(tid, pc).map_err(failed("move the thread"))?;
+        // The flags are no part of a call, and our code changes them.
+        ptrace::set_registers(tid, before).map_err(failed("move the thread"))?;
         self.take_kept_signal(tid)
     }
 

@@ -190,9 +190,23 @@ impl Tracer {
             return Ok(registers);
         }
         if self.exact_pc(registers.rip).is_none() {
+            let returns = self.tracee.memory.hooks_now().leave().is(registers.rip);
             self.run_ours(tid, registers.rsp)?;
             self.take_kept_signal(tid)?;
-            registers = self.registers(tid)?;
+            let came = self.registers(tid)?;
+            registers = match returns {
+                // Our code changes the flags.
+                true => Registers {
+                    rip: came.rip,
+                    rsp: came.rsp,
+                    ..registers
+                },
+                false => came,
+            };
+            if returns {
+                let kept = ptrace::set_registers(tid, &registers);
+                kept.map_err(failed("move the thread"))?;
+            }
             // The slot of the return address holds the program's own again.
             let slot = registers.rsp.wrapping_sub(8);
             if self.exact_pc(registers.rip) == Some(registers.rip) {
