@@ -36,8 +36,8 @@ fn registers(tid: i32) -> user_regs_struct {
 
 fn status(tid: i32) -> i32 {
     let mut status = 0;
-    // SAFETY: the kernel writes the status.
     assert_eq!(
+        // SAFETY: it writes the status to a place that is there.
         unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL) },
         tid
     );

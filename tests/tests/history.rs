@@ -444,8 +444,8 @@ fn the_last_change_is_the_last_of_all_up_to_there() {
                 let is_seen = variable != "s" || name == "watched" && level == "-O0";
                 assert!(!is_seen || all.len() > 500, "{name}{level}: {variable}");
                 for seq in [9, 500, 30_003, 60_001, 79_998] {
-                    let upto = all.iter().filter(|row| row["seq"].as_u64() <= Some(seq));
-                    let last = upto.last();
+                    let mut upto = all.iter().filter(|row| row["seq"].as_u64() <= Some(seq));
+                    let last = upto.next_back();
                     let lines = [
                         format!("goto {seq}"),
                         format!("last-write {function}::{variable}"),
