@@ -43,7 +43,7 @@ mod tests {
     fn an_overseer_is_that_of_the_work_around() {
         let answer = |is: bool| Arc::new(move |_| is) as Overseer;
         let asked = || overseer().map(|overseer| overseer(7));
-        assert!(goes_on(7), "without an overseer everything goes on");
+        assert!(goes_on(7), "a run without an overseer is never stopped");
         assert_eq!(asked(), None);
         overseen(answer(true), || {
             assert_eq!(asked(), Some(true));

@@ -54,11 +54,11 @@ impl Room {
         self.is_told = true;
         let left = left.map_or_else(String::new, |left| {
             let (rate, left) = (megabytes(rate), left.as_secs());
-            format!(", {rate} MB a second are written, and it is full in about {left} s")
+            format!(" and fills up in about {left} s at {rate} MB/s")
         });
         Some(format!(
-            "the disk of the recording has {} MB free{left}: then recording ends, and the program goes on unrecorded; \
-             fewer functions take less (-f, -x), and hindsight rm deletes recordings",
+            "the recording's disk has {} MB free{left}. When it is full, recording stops, and the program continues \
+             unrecorded; record fewer functions with -f or -x, or delete recordings with hindsight rm",
             megabytes(free)
         ))
     }
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(second, 52, "{text}");
         assert!(text.contains("10640 MB free"), "{text}");
         assert!(
-            text.contains("180 MB a second are written, and it is full in about 59 s"),
+            text.contains("free and fills up in about 59 s at 180 MB/s. When"),
             "{text}"
         );
     }
@@ -135,6 +135,6 @@ mod tests {
         assert_eq!(warned(|second| 1_400 - second.min(150)), None);
         let (second, text) = warned(|second| 1_400 - 2 * second).unwrap();
         assert_eq!(second, 164, "{text}");
-        assert!(text.contains("has 1072 MB free: then"), "{text}");
+        assert!(text.contains("has 1072 MB free. When"), "{text}");
     }
 }
