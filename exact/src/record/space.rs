@@ -7,13 +7,54 @@ use super::known;
 use super::system_call::Call;
 use crate::error::Result;
 use crate::log::{Bytes, MappedFile, Space, Span};
+use crate::tracee::Tracee;
 
-fn whole(start: u64, length: u64, protection: u32) -> Span {
+pub(super) fn whole(start: u64, length: u64, protection: u32) -> Span {
     Span {
         start,
         end: (start + length).next_multiple_of(PAGE),
         protection,
     }
+}
+
+/// What a call that succeeded did to the address space, if its arguments and its result say it. What file mappings hold, and what is discarded,
+/// is added to `writes`.
+pub(super) fn stated(
+    process: &Tracee,
+    number: u64,
+    args: [u64; 6],
+    result: i64,
+    writes: &mut Vec<Bytes>,
+) -> Result<Option<Space>> {
+    let [first, length, third, fourth, ..] = args;
+    Ok(Some(match i64::try_from(number).unwrap_or(-1) {
+        libc::SYS_mmap => {
+            let span = whole(result as u64, length, third as u32);
+            if fourth & libc::MAP_ANONYMOUS as u64 == 0 {
+                writes.extend(content(process, span.start, span.end));
+            }
+            Space::Map(span)
+        }
+        libc::SYS_munmap => Space::Unmap(whole(first, length, 0)),
+        libc::SYS_mprotect | libc::SYS_pkey_mprotect => {
+            Space::Protect(whole(first, length, third as u32))
+        }
+        libc::SYS_mremap => Space::Move {
+            from: whole(first, length, 0),
+            to: whole(result as u64, third, 3),
+        },
+        libc::SYS_madvise
+            if matches!(
+                third as i32,
+                libc::MADV_DONTNEED | libc::MADV_FREE | libc::MADV_REMOVE
+            ) =>
+        {
+            let span = whole(first, length, 0);
+            writes.extend(known::held(process, span)?);
+            Space::Discard(span)
+        }
+        _ => return Ok(None),
+    }))
 }
 
 impl Recorder {
@@ -27,15 +68,8 @@ impl Recorder {
         if (-4095..0).contains(&result) {
             return Ok(None);
         }
-        let [first, length, third, fourth, ..] = call.args;
+        let [first, ..] = call.args;
         let space = match i64::try_from(call.number).unwrap_or(-1) {
-            libc::SYS_mmap => {
-                let span = whole(result as u64, length, third as u32);
-                if fourth & libc::MAP_ANONYMOUS as u64 == 0 {
-                    writes.extend(content(&self.process, span.start, span.end));
-                }
-                Space::Map(span)
-            }
             libc::SYS_shmat => {
                 let spans = image::spans(self.process.pid)?;
                 let found = spans.into_iter().find(|span| span.start == result as u64);
@@ -49,29 +83,14 @@ impl Recorder {
                 Some(span) => Space::Unmap(span),
                 None => return Ok(None),
             },
-            libc::SYS_munmap => Space::Unmap(whole(first, length, 0)),
-            libc::SYS_mprotect | libc::SYS_pkey_mprotect => {
-                Space::Protect(whole(first, length, third as u32))
-            }
-            libc::SYS_mremap => Space::Move {
-                from: whole(first, length, 0),
-                to: whole(result as u64, third, 3),
-            },
-            libc::SYS_madvise
-                if matches!(
-                    third as i32,
-                    libc::MADV_DONTNEED | libc::MADV_FREE | libc::MADV_REMOVE
-                ) =>
-            {
-                let span = whole(first, length, 0);
-                writes.extend(known::held(&self.process, span)?);
-                Space::Discard(span)
-            }
             libc::SYS_brk => match self.space.set_brk(result as u64) {
                 Some(space) => space,
                 None => return Ok(None),
             },
-            _ => return Ok(None),
+            _ => match stated(&self.process, call.number, call.args, result, writes)? {
+                Some(space) => space,
+                None => return Ok(None),
+            },
         };
         let (start, end) = match space {
             Space::Map(span) | Space::Unmap(span) | Space::Protect(span) | Space::Discard(span) => {

@@ -5,11 +5,11 @@ use libc::user_regs_struct;
 use super::{Ahead, Begun, Kind, SYSCALL, Stepped};
 use crate::digest;
 use crate::error::{Context as _, Result};
-use crate::log::{Bytes, Entry, MappedFile, Space, Span};
+use crate::log::{Bytes, Entry, MappedFile, Space};
 use crate::ptrace;
 use crate::record::address_space::PAGE;
-use crate::record::image::content;
-use crate::record::known::{self, Known};
+use crate::record::known::Known;
+use crate::record::space::{stated, whole};
 use crate::system_calls::written::{Finished, Written, written};
 
 /// Results of calls that a signal has interrupted (ERESTARTSYS to ERESTART_RESTARTBLOCK in the kernel's errno.h).
@@ -46,14 +46,6 @@ fn refused(number: i64, args: &[u64; 6]) -> Option<&'static str> {
         libc::SYS_ptrace | libc::SYS_process_vm_writev => "it changes another process",
         _ => return None,
     })
-}
-
-fn whole(start: u64, length: u64, protection: u32) -> Span {
-    Span {
-        start,
-        end: (start + length).next_multiple_of(PAGE),
-        protection,
-    }
 }
 
 impl Stepped {
@@ -176,46 +168,20 @@ impl Stepped {
         if ERRORS.contains(&result) {
             return Ok((None, Vec::new()));
         }
-        let [first, length, third, fourth, ..] = call.args;
-        let space = match i64::try_from(call.number).unwrap_or(-1) {
-            libc::SYS_mmap => {
-                let span = whole(result as u64, length, third as u32);
-                if fourth & libc::MAP_ANONYMOUS as u64 == 0 {
-                    writes.extend(content(&self.process, span.start, span.end));
-                }
-                Space::Map(span)
-            }
-            libc::SYS_munmap => Space::Unmap(whole(first, length, 0)),
-            libc::SYS_mprotect | libc::SYS_pkey_mprotect => {
-                Space::Protect(whole(first, length, third as u32))
-            }
-            libc::SYS_mremap => Space::Move {
-                from: whole(first, length, 0),
-                to: whole(result as u64, third, 3),
-            },
-            libc::SYS_madvise
-                if matches!(
-                    third as i32,
-                    libc::MADV_DONTNEED | libc::MADV_FREE | libc::MADV_REMOVE
-                ) =>
-            {
-                let span = whole(first, length, 0);
-                writes.extend(known::held(&self.process, span)?);
-                Space::Discard(span)
-            }
-            libc::SYS_brk => {
-                let Some(before) = &call.before else {
-                    return Ok((None, Vec::new()));
-                };
-                let now = Known::of(&self.process, &|_| false)?;
-                let changes = before.changes(&self.process, &now);
-                writes.extend(changes.writes);
-                return Ok((None, changes.spaces));
-            }
-            _ => return Ok((None, Vec::new())),
-        };
-        self.find_written_code(&Known::of(&self.process, &|_| false)?);
-        Ok((Some(space), Vec::new()))
+        if call.number == libc::SYS_brk as u64 {
+            let Some(before) = &call.before else {
+                return Ok((None, Vec::new()));
+            };
+            let now = Known::of(&self.process, &|_| false)?;
+            let changes = before.changes(&self.process, &now);
+            writes.extend(changes.writes);
+            return Ok((None, changes.spaces));
+        }
+        let space = stated(&self.process, call.number, call.args, result, writes)?;
+        if space.is_some() {
+            self.find_written_code(&Known::of(&self.process, &|_| false)?);
+        }
+        Ok((space, Vec::new()))
     }
 
     /// The file that a call has mapped.
