@@ -10,6 +10,7 @@ mod evaluate;
 mod fixed;
 mod frame;
 pub mod ir;
+pub(crate) mod list;
 mod parts;
 mod stored;
 mod symbolic;
@@ -291,10 +292,23 @@ impl<'a> Context<'_, '_, 'a> {
                     return Ok(Some(entry.data));
                 }
                 Some(_) => {}
+                None if self.is_function_entry(pc) => {
+                    return Ok(list::before_entry(self.session, die, value, pc));
+                }
                 None => return Ok(None),
             }
         }
         Err(Unknown::because("its location list is too long"))
+    }
+
+    /// Returns whether an address of the module is the first one of the function.
+    fn is_function_entry(&self, svma: u64) -> bool {
+        let low = |function| {
+            let value = self.session.attr(function, dw::DW_AT_low_pc)?;
+            let dwarf = self.session.dwarf(function);
+            dwarf.attr_address(&function.unit, value).ok().flatten()
+        };
+        self.function.as_ref().and_then(low) == Some(svma)
     }
 
     /// Returns the value of the variable that an attribute refers to.

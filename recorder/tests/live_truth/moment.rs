@@ -1,6 +1,10 @@
 //! A stopped moment as text: what Hindsight reports, what gdb reports, and the differences.
 
-use std::{collections::BTreeMap, fmt::Write, ops::Range};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+    ops::Range,
+};
 
 use debuginfo::types::{Language, TypeKind};
 use debuginfo::value::{Look, Value};
@@ -267,12 +271,38 @@ impl Moment {
     /// Returns whether a variable, or a part of one, holds what earlier calls left on the stack: compilers fill
     /// variables with a pattern where they are declared, but not a va_list.
     fn has_no_value_yet(&self, level: usize, name: &str) -> bool {
-        let is_part = |whole: &str| {
-            let rest = name.strip_prefix(whole);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        };
         let mut undeclared = self.undeclared.iter().filter(|(at, _)| *at == level);
-        undeclared.any(|(_, whole)| is_part(whole)) || is_part("argp")
+        undeclared.any(|(_, whole)| is_part(name, whole)) || is_part(name, "argp")
+    }
+
+    /// Forgets what differs between two runs under gdb: what setjmp mixes with a secret of the process, the time, and numbers
+    /// from a seed of the clock.
+    pub fn forget_chance(&mut self, once: &Moment, again: &Moment) {
+        self.registers
+            .retain(|name, _| once.registers.get(name) == again.registers.get(name));
+        self.variables.retain(|(level, name, _)| {
+            let in_run = |run: &Moment| {
+                let is_it = |v: &&Variable| v.0 == *level && v.1 == *name;
+                run.variables.iter().find(is_it).map(|v| v.2.clone())
+            };
+            in_run(once) == in_run(again)
+        });
+    }
+
+    /// Returns the structures that have not been filled yet, with their frames: optimised code moves that to where they are
+    /// used, and parts still have the pattern that compilers fill variables with.
+    pub fn unfilled(&self) -> BTreeSet<(usize, String)> {
+        let is_unset = |v: &&Variable| v.1.contains('.') && is_pattern(&v.2);
+        let unset = self.variables.iter().filter(is_unset);
+        unset
+            .map(|(level, name, _)| (*level, whole(name)))
+            .collect()
+    }
+
+    /// Forgets variables with all their parts.
+    pub fn forget(&mut self, those: &BTreeSet<(usize, String)>) {
+        self.variables
+            .retain(|(level, name, _)| !those.contains(&(*level, whole(name))));
     }
 
     /// Returns the differences between two reports of a stop. Without `with_values`, neither variables' values nor
@@ -332,6 +362,10 @@ impl Moment {
         };
         ours.retain(|v| !is_inside(v));
         other.retain(|v| !is_inside(v));
+        // gdb shows the parts of a variable without bytes even where the variable has no place.
+        other.retain(|v| v.2 != "0 bytes");
+        // We name the variables of a block that an inlined copy has lost; there is no value to be wrong.
+        ours.retain(|v| v.2 != "<optimized out>");
         // For a block that the compiler has dissolved, gdb lists the variables anywhere in the function without values,
         // although each has a place in the block that it was moved to.
         let is_moved = |(_, _, text): &&Variable| is_gone(text);
@@ -361,6 +395,23 @@ impl Moment {
         }
         found
     }
+}
+
+/// Returns whether a variable is another one or a part of it.
+fn is_part(name: &str, whole: &str) -> bool {
+    let rest = name.strip_prefix(whole);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// Returns the name of the variable of which this is a part.
+fn whole(name: &str) -> String {
+    name.split(['.', '[']).next().unwrap_or_default().to_owned()
+}
+
+/// Returns whether a number of eight bytes is the pattern that compilers fill variables with.
+fn is_pattern(text: &str) -> bool {
+    const PATTERN: u64 = 0xaaaa_aaaa_aaaa_aaaa;
+    text == PATTERN.to_string() || text == format!("{PATTERN:#x}")
 }
 
 /// Returns the vector registers of a stopped thread.

@@ -1,6 +1,6 @@
 //! gdb and Hindsight stop at the same hits of the same lines: registers, frames and variables are the same.
 
-use std::{collections::BTreeSet, fmt::Write};
+use std::{cell::OnceCell, collections::BTreeSet, fmt::Write};
 
 use e2e::{Scratch, share};
 use recorder::live::*;
@@ -113,6 +113,8 @@ fn compare(
     let machine = controlled.live.machine(controlled.tid);
     let at_entry = vectors(&machine.expect("it is stopped"));
     let mut differences = Vec::new();
+    let again = OnceCell::new();
+    let gdb_again = || Moment::all(&gdb(subject, scratch, "stops.py", &scratch.join("plan")));
     let mut compared = 0;
     let (mut left, mut vectors) = ([0, 0], [0, 0]);
     while let Some(stop) = controlled.go(Motion::Continue) {
@@ -137,7 +139,22 @@ fn compare(
         vectors = [vectors[0] + same, vectors[1] + other];
         let [same, other] = ours.left(theirs);
         left = [left[0] + same, left[1] + other];
-        differences.extend(ours.differences(theirs, !traced));
+        let mut found = ours.differences(theirs, !traced);
+        if !found.is_empty() {
+            let mut same = theirs.clone();
+            if let Some(again) = again.get_or_init(gdb_again).get(compared - 1) {
+                ours.forget_chance(theirs, again);
+                same.forget_chance(theirs, again);
+            }
+            if subject.is_optimised() {
+                let unfilled = same.unfilled();
+                ours.forget(&unfilled);
+                same.forget(&unfilled);
+            }
+            eprintln!("{}: looked at once more: {found:?}", ours.place);
+            found = ours.differences(&same, !traced);
+        }
+        differences.extend(found);
     }
     eprintln!(
         "{}: {compared} of {} stops compared; left by libc: {left:?}, vectors: {vectors:?}",

@@ -1,10 +1,11 @@
 //! Reads from a parameter's `DW_AT_location` where it is when the function is entered.
 
-use gimli::{AttributeValue, DW_AT_location, Expression, Operation, RawLocListEntry};
+use gimli::{AttributeValue, DW_AT_location, Expression, Operation};
 
 use super::{Passed, argument_register};
 use crate::dies::{Die, DieReader};
 use crate::dwarf::Slice;
+use crate::location::list::range;
 use crate::model::ParameterPlace;
 
 /// Entries read from one location list, at most.
@@ -100,7 +101,8 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
             let Ok(Some(entry)) = entries.next() else {
                 break;
             };
-            let Some((begin, end, data)) = self.range(entry, &mut base) else {
+            let Some((begin, end, data)) = range(self.session, self.function, entry, &mut base)
+            else {
                 continue;
             };
             let operations = self.operations(data);
@@ -125,48 +127,6 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
             }) => Some(Passed::at(stack_place(offset.saturating_add(8)))),
             Some(_) => None,
             None => self.passed(operations),
-        }
-    }
-
-    /// Returns begin, end and expression of a list entry, and keeps track of base addresses.
-    fn range(
-        &self,
-        entry: RawLocListEntry<Slice<'a>>,
-        base: &mut u64,
-    ) -> Option<(u64, u64, Expression<Slice<'a>>)> {
-        let unit = &self.function.unit;
-        let address = |index| self.session.dwarf(self.function).address(unit, index).ok();
-        match entry {
-            RawLocListEntry::BaseAddress { addr } => {
-                *base = addr;
-                None
-            }
-            RawLocListEntry::BaseAddressx { addr } => {
-                *base = address(addr)?;
-                None
-            }
-            RawLocListEntry::AddressOrOffsetPair { begin, end, data }
-            | RawLocListEntry::OffsetPair { begin, end, data } => {
-                Some((base.wrapping_add(begin), base.wrapping_add(end), data))
-            }
-            RawLocListEntry::StartEnd { begin, end, data } => Some((begin, end, data)),
-            RawLocListEntry::StartLength {
-                begin,
-                length,
-                data,
-            } => Some((begin, begin.wrapping_add(length), data)),
-            RawLocListEntry::StartxEndx { begin, end, data } => {
-                Some((address(begin)?, address(end)?, data))
-            }
-            RawLocListEntry::StartxLength {
-                begin,
-                length,
-                data,
-            } => {
-                let begin = address(begin)?;
-                Some((begin, begin.wrapping_add(length), data))
-            }
-            RawLocListEntry::DefaultLocation { data } => Some((0, u64::MAX, data)),
         }
     }
 
