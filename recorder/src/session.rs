@@ -626,9 +626,12 @@ fn set_off(
     parked: Option<(&Parked, Option<u64>)>,
     process: &mut StoppedProcess,
 ) -> std::result::Result<Vec<u64>, StopError> {
+    if let Some((parked, _)) = parked {
+        // Before the patches: the loop is longer than some programs' first function.
+        process.write(parked.entry, &parked.original)?;
+    }
     let changed = lock(armer).apply(plan, process);
     if let Some((parked, first)) = parked {
-        process.write(parked.entry, &parked.original)?;
         let mut registers = parked.registers;
         // In a copy of a recorded program it pointed to the data of that program's runtime.
         registers.gs_base = process.regs(parked.pid)?.gs_base;

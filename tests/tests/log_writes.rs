@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use e2e::{
-    Comparison, Hindsight, Live, Nesting, Program, Recording, Row, Running, Scratch,
+    Comparison, Hindsight, Live, Nesting, Program, Recording, Row, Running, Scratch, compiled,
     fixture_artifact, marked_line,
 };
 use serde_json::Value;
@@ -651,4 +651,31 @@ fn a_crash_is_told_as_without() {
         "{}",
         ended.errors()
     );
+}
+
+#[test]
+fn a_logpoint_that_fails_is_told_at_the_end() {
+    let scratch = Scratch::new("logpoints_at_the_end");
+    let source = "#include <stdio.h>\nint g; int *p = &g;\n\
+        __attribute__((noinline)) void inc(int k) { g += k; }\n\
+        int main(void) { for (int i = 0; i < 5; i++) inc(i); printf(\"%d\\n\", g); return 0; }\n";
+    let path = compiled(&scratch, "app.c", source, &["-O0", "-g"]);
+    let program = Program::new(path, scratch.path());
+    let told = |name: &str, message: &str, condition: &[&str]| {
+        let mut options = vec!["--logpoint", "inc", message];
+        options.extend(condition.iter().flat_map(|text| ["--condition", *text]));
+        let ended = Hindsight::record_command(&scratch, name, &options, &program).run();
+        ended.errors()
+    };
+    let message = told("message", "{nosuch} {k}", &[]);
+    let failed = "a logpoint's message failed 5 times, first at event ";
+    assert!(message.contains(failed), "{message}");
+    let condition = told("condition", "{k}", &["*(int *)(long)k == 1"]);
+    let failed = "the condition *(int *)(long)k == 1 failed 5 times, first at event ";
+    assert!(condition.contains(failed), "{condition}");
+    let right = told("right", "{k}", &[]);
+    assert!(!right.contains("failed"), "{right}");
+    // What can never be right is refused before the program runs.
+    let refused = told("refused", "{k}", &["p->nope > 1"]);
+    assert!(refused.contains("int * has no members"), "{refused}");
 }

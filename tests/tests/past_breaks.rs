@@ -325,3 +325,69 @@ fn catchpoints_stop_at_recorded_events() {
         "{refused}"
     );
 }
+
+const STALE: &str = r#"
+#include <stdio.h>
+struct cfg { int port; char *name; };
+struct cfg store = {80, "web"};
+struct cfg *cfg;
+int idx, den;
+__attribute__((noinline)) int use(int k) { return cfg->port + k; }
+int main(void) {
+  cfg = &store; idx = 3; den = 2;
+  int s = 0;
+  for (int i = 0; i < 5; i++) s += use(i);
+  printf("%d\n", s);
+  return 0;
+}
+"#;
+
+/// The program's globals were last seen before it set them.
+#[test]
+fn what_comes_of_stale_values_says_so() {
+    let scratch = Scratch::new("stale_values");
+    compiled(&scratch, "app.c", STALE, &["-O0", "-g"]);
+    let program = Program::new(scratch.join("app"), scratch.path());
+    let recording = Hindsight::recorded(&scratch, "stale", &[], &program);
+    let use_at = recording.number("SELECT min(start_seq) FROM calls WHERE function = 'use'");
+    let goto = format!("goto {use_at}");
+    for expression in [
+        "cfg",
+        "cfg->port",
+        "&*cfg",
+        "&cfg->name",
+        "&cfg[3]",
+        "cfg->name[1]",
+        "10 / den",
+        "idx == 0",
+    ] {
+        let said = said(&recording, &[&goto, &format!("print {expression}")]);
+        assert!(
+            said.contains("<stale: as of event "),
+            "{expression}: {said}"
+        );
+    }
+    let sql = format!("SELECT explain_value({use_at}, '&cfg->name') AS why");
+    let why = recording.rows(&sql)[0]["why"].to_string();
+    assert!(why.contains("stale"), "{why}");
+    for condition in ["idx == 0", "idx == 3"] {
+        let add = format!("break use --condition '{condition}'");
+        let said = said(&recording, &["goto first", &add, "continue"]);
+        assert!(
+            said.contains("could not be evaluated 5 times")
+                && said.contains("may have changed since"),
+            "{condition}: {said}"
+        );
+    }
+    // An argument is known.
+    let said = said(
+        &recording,
+        &[
+            "goto first",
+            "break use --condition 'k == 2'",
+            "continue",
+            "print k",
+        ],
+    );
+    assert!(said.contains("$1 = 2"), "{said}");
+}

@@ -4,7 +4,7 @@
 
 use e2e::{
     Comparison, Hindsight, Live, Nesting, Program, Recording, Scratch, Signal, Status, Steady,
-    fixture_artifact, wait_until,
+    compiled, fixture_artifact, wait_until,
 };
 
 /// Declares one test for each line `fact: fixture/artifact [arguments]`.
@@ -53,6 +53,8 @@ fn what_it_prints_is_in_the_recording() {
         let comparison = Comparison::of("fib", artifact, &[]);
         let recorded = comparison.recording.output("stdout");
         assert_eq!(recorded, comparison.native.stdout, "{artifact}");
+        let denied = "SELECT count(*) FROM events WHERE kind = 'warning' AND text LIKE 'what the program prints%'";
+        assert_eq!(comparison.recording.number(denied), 0, "{artifact}");
     }
 }
 
@@ -201,4 +203,33 @@ fn a_dynamic_linker_that_is_run_by_name_is_refused() {
         "{}",
         ended.errors()
     );
+}
+
+/// While the runtime is loaded, the program waits in a loop at its first instruction, which is longer than these functions.
+#[test]
+fn functions_right_behind_the_entry_are_recorded() {
+    let source = "int v;\n__asm__(\".globl _start\\n_start: call f\\n mov %eax, %edi\\n mov $60, %eax\\n syscall\\n\");\n\
+        __attribute__((noinline, used)) int g(int x) { v += x; return x * 3; }\n\
+        __attribute__((noinline, used)) int f(void) { return g(2) + g(3); }\n";
+    let scratch = Scratch::new("behind_entry");
+    let flags = [
+        "-O1",
+        "-g",
+        "-nostdlib",
+        "-static",
+        "-fno-asynchronous-unwind-tables",
+    ];
+    let path = compiled(&scratch, "bare.c", source, &flags);
+    let program = Program::new(path, scratch.path());
+    assert_eq!(program.run().status, Status::Code(15));
+    let (recorded, recording) = Hindsight::record(&scratch, &[], &program);
+    assert_eq!(recorded.status, Status::Code(15), "{}", recorded.errors());
+    let rows = recording.rows("SELECT function FROM calls ORDER BY start_seq");
+    let called: Vec<&str> = rows
+        .iter()
+        .filter_map(|row| row["function"].as_str())
+        .collect();
+    assert_eq!(called, ["f", "g", "g"]);
+    let changed = "SELECT count(*) FROM events WHERE kind = 'warning' AND text LIKE '%in memory%'";
+    assert_eq!(recording.number(changed), 0);
 }

@@ -62,10 +62,21 @@ impl Evaluator<'_> {
         &self,
         look: &Look<'_>,
         value: &Value,
+        key: (&Value, Span),
+        at: Span,
+    ) -> Answer<Value> {
+        let found = self.element_in(look, value.clone(), key, at);
+        // How many there are depends on the moment, too.
+        found.inspect_err(|_| self.note(value.certainty))
+    }
+
+    fn element_in(
+        &self,
+        look: &Look<'_>,
+        mut value: Value,
         (key, key_at): (&Value, Span),
         at: Span,
     ) -> Answer<Value> {
-        let mut value = value.clone();
         for _ in 0..MAX_STEPS {
             value = value
                 .unreferenced(&self.look)
@@ -131,7 +142,7 @@ impl Evaluator<'_> {
         Ok(match first.address() {
             Some(address) => {
                 let address = address.wrapping_add_signed(number.wrapping_mul(size));
-                Value::at(first.ty, address, look.machine)
+                Value::at(first.ty, address, look.machine).reached_by(first.reached)
             }
             None => first,
         })
@@ -209,10 +220,10 @@ impl Evaluator<'_> {
     fn in_map(&self, value: &Value, (key, key_at): (&Value, Span), at: Span) -> Answer<Value> {
         let shown = presented(value, &self.look, MAX_ELEMENTS);
         let Some(Ok(shown)) = shown else {
-            return Err(EvalError::new(at, "its elements are not known"));
+            return Err(EvalError::unknown(at, "its elements are not known"));
         };
         let Children::Map(pairs) = shown.children else {
-            return Err(EvalError::new(at, "its elements are not known"));
+            return Err(EvalError::unknown(at, "its elements are not known"));
         };
         let whole = shown.total.is_none_or(|total| total <= pairs.len() as u64);
         for (own, found) in pairs {

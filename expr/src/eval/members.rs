@@ -164,7 +164,9 @@ impl Evaluator<'_> {
             found => return found,
         };
         match (value.ty.strip().target(), error) {
-            (Some(target), ValueError::Null) => Ok(Value::at(target, 0, look.machine)),
+            (Some(target), ValueError::Null) => {
+                Ok(Value::at(target, 0, look.machine).reached_by(value.certainty))
+            }
             (Some(target), ValueError::Unknown(why)) => Ok(Value::unknown(target, why)),
             (_, error) => Err(error),
         }

@@ -103,6 +103,8 @@ pub struct EvalError {
     /// The expression has no meaning here, for any values: it names something that does not exist here, or its types
     /// do not fit.
     pub is_meaningless: bool,
+    /// The expression has a value, which is not known.
+    pub is_unknown: bool,
 }
 
 impl fmt::Display for EvalError {
@@ -131,6 +133,14 @@ impl EvalError {
             hint,
             missing: None,
             is_meaningless: false,
+            is_unknown: false,
+        }
+    }
+
+    pub(super) fn unknown(at: Span, what: impl Into<Diagnostic>) -> EvalError {
+        EvalError {
+            is_unknown: true,
+            ..EvalError::new(at, what)
         }
     }
 
@@ -182,7 +192,7 @@ pub(super) type Answer<T> = Result<T, EvalError>;
 /// The expression has no value. The error states the reason and the part that failed.
 pub fn evaluate(expr: &Expr, context: &Context<'_>) -> Result<Value, EvalError> {
     let asked = at_one_moment(context, |evaluator| {
-        let value = evaluator.value(expr)?;
+        let value = evaluator.value(expr).map_err(|e| evaluator.dated(e))?;
         Ok(value.reached_by(evaluator.seen.get()))
     });
     match asked {
@@ -212,8 +222,11 @@ pub fn evaluate_condition(
     context: &Context<'_>,
 ) -> Result<(bool, Certainty), EvalError> {
     let asked = at_one_moment(context, |evaluator| {
-        let value = evaluator.value(expr)?;
-        let is_true = evaluator.truth(&value, expr.at)?;
+        let judge = || {
+            let value = evaluator.value(expr)?;
+            Ok((evaluator.truth(&value, expr.at)?, value))
+        };
+        let (is_true, value) = judge().map_err(|e| evaluator.dated(e))?;
         Ok((is_true, value.certainty.and(evaluator.seen.get())))
     });
     match asked {
@@ -324,6 +337,13 @@ enum Moments {
 }
 
 impl Moments {
+    fn oldest(self) -> Certainty {
+        match self {
+            Moments::None => Certainty::Known,
+            Moments::One(certainty) | Moments::Several { oldest: certainty } => certainty,
+        }
+    }
+
     fn with(self, certainty: Certainty, ages: Ages) -> Moments {
         let before = match self {
             Moments::None if ages != Ages::Several => return Moments::One(certainty),
@@ -341,6 +361,17 @@ impl Evaluator<'_> {
     /// Records that the answer depends on something with this certainty.
     fn note(&self, certainty: Certainty) {
         self.seen.set(self.seen.get().and(certainty));
+    }
+
+    /// Says of an error that comes of stale values, such as a null pointer, when it was so.
+    fn dated(&self, error: EvalError) -> EvalError {
+        match self.moments.get().oldest().and(self.seen.get()) {
+            Certainty::Stale { as_of } if !error.is_meaningless && !error.is_unknown => EvalError {
+                message: format!("{} <stale: as of event {as_of}>", error.message),
+                ..error
+            },
+            _ => error,
+        }
     }
 
     /// Records that the answer is computed from a value of the program.

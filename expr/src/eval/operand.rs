@@ -197,9 +197,12 @@ impl Evaluator<'_> {
             false => match error {
                 debuginfo::value::ValueError::Unknown(why) => {
                     let why = Diagnostic::from(why);
-                    EvalError::new(at, why.map(|why| format!("its value is not known: {why}")))
+                    EvalError::unknown(at, why.map(|why| format!("its value is not known: {why}")))
                 }
-                error => EvalError::of_value(at, &error),
+                error => {
+                    self.note(value.certainty);
+                    EvalError::of_value(at, &error)
+                }
             },
         }
     }

@@ -97,10 +97,12 @@ impl Session {
         if changed.is_empty() {
             return Ok(());
         }
-        let message = format!(
-            "{} functions are not traced: their code in memory is not the file's",
-            changed.len()
-        );
+        let message = match changed.len() {
+            1 => "1 function is not recorded: its code in memory is not the file's".to_owned(),
+            many => {
+                format!("{many} functions are not recorded: their code in memory is not the file's")
+            }
+        };
         Ok(self.writing.log.append_control(&Control::Warning {
             ticks: clock::ticks(),
             message,

@@ -8,6 +8,7 @@ pub mod completions;
 pub mod daemon;
 mod deleting;
 pub mod export;
+mod failed_probes;
 pub mod full;
 pub mod guard;
 pub mod info;

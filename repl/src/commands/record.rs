@@ -19,7 +19,7 @@ use crate::commands::children;
 use crate::commands::keeping::Keeping;
 use crate::commands::probing::Probing;
 use crate::commands::recorded::{Attached, Besides, Family, Functions, Kept};
-use crate::commands::{full, guard, pack, report, target};
+use crate::commands::{failed_probes, full, guard, pack, report, target};
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
@@ -184,6 +184,11 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
         progress.warning(&format!("the recording is incomplete: {reason}"));
     }
     let (became, children) = aftermath(&outcome);
+    if has_probes && let Ok(mut asker) = Asker::open(&outcome.recording) {
+        for sentence in failed_probes::sentences(&mut asker) {
+            progress.warning(&sentence);
+        }
+    }
     if let Some(program) = &became {
         progress.warning(&format!(
             "the program became another one, {program}, which is not recorded; record that one"

@@ -4,8 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use debuginfo::backtrace;
-use expr::{Context, Expression, HIT_COUNT, Kept, Part, Template};
+use debuginfo::{Certainty, backtrace};
+use expr::{Context, EvalError, Expression, HIT_COUNT, Kept, Part, Template};
 use recorder::live::{Condition, Message};
 use replay::Arrival;
 use values::RenderOptions;
@@ -86,10 +86,7 @@ impl Judge {
         let done = catch_unwind(AssertUnwindSafe(|| {
             let parsed = condition.within(&context);
             let parsed = parsed.map_err(|error| error.one_line())?;
-            let holds = expr::evaluate_condition(&parsed, &context);
-            holds
-                .map(|(holds, _)| holds)
-                .map_err(|error| error.one_line())
+            judged(expr::evaluate_condition(&parsed, &context))
         }));
         done.unwrap_or_else(|_| Err("hindsight has failed to evaluate it".to_owned()))
     }
@@ -103,10 +100,7 @@ impl Judge {
             self.with(arrival, hit_count, frames, |context| {
                 let parsed = condition.within(context);
                 let parsed = parsed.map_err(|error| error.one_line())?;
-                let holds = expr::evaluate_condition(&parsed, context);
-                holds
-                    .map(|(holds, _)| holds)
-                    .map_err(|error| error.one_line())
+                judged(expr::evaluate_condition(&parsed, context))
             })
         };
         // Most conditions need no caller.
@@ -184,6 +178,16 @@ impl Failed {
     pub fn first(&self) -> Option<(u64, u64, &str)> {
         let (position, why) = self.first.as_ref()?;
         Some((self.count, *position, why))
+    }
+}
+
+/// Returns whether a condition holds at its moment. Values that may have changed since they were seen do not tell.
+fn judged(holds: Result<(bool, Certainty), EvalError>) -> Result<bool, String> {
+    match holds.map_err(|error| error.one_line())? {
+        (holds, Certainty::Known) => Ok(holds),
+        (_, Certainty::Stale { as_of }) => Err(format!(
+            "its values are those of event {as_of} and may have changed since"
+        )),
     }
 }
 

@@ -6,11 +6,11 @@ use crate::ast::{Expr, ExprKind};
 use crate::eval::calls::is_answered;
 use crate::eval::compile::{Compiler, at_address};
 use crate::eval::members::LENGTHS;
-use crate::eval::{Context, Evaluator, with_evaluator};
+use crate::eval::{Context, Evaluator, Wants, with_evaluator};
 use crate::expression::Expression;
 use crate::kept::Kept;
 use crate::template::{Part, Template};
-use debuginfo::types::Language;
+use debuginfo::types::{Language, TypeKind};
 use debuginfo::{AddressSpace, Diagnostic};
 
 /// Words with a special meaning.
@@ -100,11 +100,33 @@ fn never_right(expr: &Expr, evaluator: &Evaluator<'_>) -> Option<Diagnostic> {
         let is_args = matches!(&child.kind, ExprKind::Name(name) if name == "args");
         is_judged |= calls(child) || !is_args && evaluator.value(child).is_err();
     });
+    let found = found.or_else(|| without_member(expr, evaluator));
     if found.is_some() || is_judged {
         return found;
     }
     let error = evaluator.value(expr).err()?;
     error.is_meaningless.then(|| error.into())
+}
+
+/// Finds a member that the type of a value, or of a pointer's target, does not have. Only where types are all that decides:
+/// an object of a class may be one of a class that is derived from it, or show what it holds.
+fn without_member(expr: &Expr, evaluator: &Evaluator<'_>) -> Option<Diagnostic> {
+    let ExprKind::Member { of, .. } = &expr.kind else {
+        return None;
+    };
+    let ty = evaluator.wanting(Wants::Type, of).ok()?.ty.strip();
+    let ty = match ty.kind() {
+        TypeKind::Pointer => ty.target()?.strip(),
+        _ => ty,
+    };
+    let is_class = matches!(ty.kind(), TypeKind::Struct | TypeKind::Class);
+    let is_plain = match ty.language() {
+        Language::C => true,
+        Language::Cpp => !is_class,
+        _ => false,
+    };
+    let error = evaluator.wanting(Wants::Type, expr).err()?;
+    (is_plain && error.is_meaningless).then(|| error.into())
 }
 
 fn calls(expr: &Expr) -> bool {
