@@ -44,16 +44,25 @@ impl Replay {
 
     /// Goes forwards. Stops of an earlier search are forgotten where they are in the way.
     pub(super) fn forward(&mut self, goal: u64) -> Result<()> {
+        self.forward_while(goal, &mut |_| true)
+    }
+
+    /// As [`Self::forward`], while `goes_on` agrees; it is asked now and then.
+    pub(super) fn forward_while(
+        &mut self,
+        goal: u64,
+        goes_on: &mut dyn FnMut(&Replay) -> bool,
+    ) -> Result<()> {
         let mut passed = 0;
-        self.forward_with(goal, &mut |_| {
+        self.forward_with(goal, &mut |replay| {
             passed += 1;
-            passed >= PASSED
+            passed >= PASSED || !goes_on(replay)
         })?;
         if passed < PASSED {
             return Ok(());
         }
         self.set_stops(&[])?;
-        self.forward_with(goal, &mut |_| false)
+        self.forward_with(goal, &mut |replay| !goes_on(replay))
     }
 
     /// Goes forwards. At each stop that was set, `halt` is asked whether that is far enough.
@@ -269,7 +278,13 @@ impl Replay {
                 }
                 Some(trap) if !self.pass(at, trap)? => return Ok(Halt::Nowhere),
                 Some(_) => {}
-                None if signal == libc::SIGTRAP && self.noted_write()? => self.ask_overseer()?,
+                None if signal == libc::SIGTRAP && self.noted_write()? => {
+                    if self.has_many_writes() {
+                        self.take_counter(registers.r15, registers.rip)?;
+                        return Ok(Halt::Stop);
+                    }
+                    self.ask_overseer()?;
+                }
                 None if signal == libc::SIGSEGV && self.emptied()? => {
                     if self.found_enough() {
                         let registers = ptrace::registers(pid).context("read registers")?;

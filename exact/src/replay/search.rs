@@ -15,15 +15,31 @@ const CONTROL: usize = 7;
 /// In eflags: a string instruction was interrupted between two repetitions.
 const RESUME: u64 = 1 << 16;
 
+/// Of so many writes in a stretch, only the last ones are looked for.
+const MANY: usize = 1 << 11;
+/// Instructions that are looked at first in that case.
+const SHORT: u64 = 1 << 13;
+
 /// Bytes that are watched while the process runs, and the instructions that wrote to them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Watch {
     address: u64,
     length: u64,
+    /// With so many writes the process stops.
+    most: usize,
     hits: Vec<u64>,
 }
 
 impl Watch {
+    fn new(address: u64, length: u64, most: usize) -> Watch {
+        Watch {
+            address,
+            length,
+            most,
+            hits: Vec::new(),
+        }
+    }
+
     /// The kernel has written here with instruction number `at`.
     pub(super) fn kernel(&mut self, at: u64, start: u64, length: u64) {
         if start < self.address + self.length && self.address < start + length {
@@ -57,20 +73,59 @@ impl Replay {
         }
         self.goto(before)?;
         let found = self.search_back(before, Some((address, length)), &mut |replay, end| {
-            replay.watch = Some(Watch {
-                address,
-                length,
-                hits: Vec::new(),
-            });
-            replay.set_watch()?;
-            let ran = replay.forward(end);
-            let watch = replay.watch.take().unwrap_or_default();
-            replay.set_watch()?;
-            ran?;
-            Ok(watch.hits.last().copied())
+            replay.last_write_until(address, length, end)
         })?;
         self.goto(before)?;
         Ok(found)
+    }
+
+    /// The last instruction from the present on, before position `end`, that writes to any of these bytes. A stop for each of
+    /// millions of writes would take minutes: of many, those shortly before `end` are looked for first.
+    fn last_write_until(&mut self, address: u64, length: u64, mut end: u64) -> Result<Option<u64>> {
+        let start = self.position();
+        let hits = self.watched(address, length, end)?;
+        let Some(mut known) = hits.last().copied() else {
+            return Ok(None);
+        };
+        if hits.len() < MANY {
+            return Ok(Some(known));
+        }
+        let mut window = SHORT;
+        loop {
+            let from = end.saturating_sub(window).max(known + 1);
+            // Where the search was left, the process may be within a translated instruction.
+            self.return_to(start)?;
+            self.goto(from)?;
+            let hits = self.watched(address, length, end)?;
+            match hits.last() {
+                Some(last) if hits.len() < MANY => return Ok(Some(*last)),
+                Some(last) => {
+                    known = *last;
+                    window = SHORT.max((end - known) / 2);
+                }
+                None if from == known + 1 => return Ok(Some(known)),
+                None => {
+                    end = from;
+                    window = window.saturating_mul(16);
+                }
+            }
+        }
+    }
+
+    /// The writes to some bytes from the present on, up to position `end` or until there are many.
+    fn watched(&mut self, address: u64, length: u64, end: u64) -> Result<Vec<u64>> {
+        self.watch = Some(Watch::new(address, length, MANY));
+        self.set_watch()?;
+        let ran = self.forward_while(end, &mut |replay| !replay.has_many_writes());
+        let watch = self.watch.take().unwrap_or_default();
+        self.set_watch()?;
+        ran.map(|()| watch.hits)
+    }
+
+    /// Whether the process has written to the watched bytes as often as is wanted.
+    pub(super) fn has_many_writes(&self) -> bool {
+        let full = |watch: &Watch| watch.hits.len() >= watch.most;
+        self.watch.as_ref().is_some_and(full)
     }
 
     /// The first instruction from the present on, before position `end`, that writes to any of these bytes. The process is after it,
@@ -100,11 +155,7 @@ impl Replay {
         if pieces(address, length).len() > REGISTERS {
             return Err(Error::TooLong { length });
         }
-        self.watch = Some(Watch {
-            address,
-            length,
-            hits: Vec::new(),
-        });
+        self.watch = Some(Watch::new(address, length, usize::MAX));
         let ran = self.forward_watching(address, length, end);
         let watch = self.watch.take().unwrap_or_default();
         self.set_watch()?;

@@ -10,8 +10,8 @@ use super::step::made;
 use crate::error::Result;
 use crate::log::Entry;
 
-/// With more writes than this in a stretch, all of it is looked at closely.
-const MOST: usize = 32;
+/// Going to a write takes as long as looking at so many instructions closely.
+const INSTRUCTIONS_OF_A_WRITE: u64 = 1 << 9;
 
 impl Replay {
     /// Reports the writes to any of this memory; the process is somewhere in between afterwards.
@@ -70,7 +70,8 @@ impl Replay {
         hits.retain(|hit| stretch.contains(hit));
         hits.sort_unstable();
         hits.dedup();
-        if hits.len() > MOST {
+        let alone = hits.len() as u64 * INSTRUCTIONS_OF_A_WRITE;
+        if alone > stretch.end - stretch.start {
             return self.seek_part(stretch, found, report);
         }
         // A repeated instruction that the processor has interrupted may count as the one before it.
