@@ -19,7 +19,8 @@ use crate::render::{Terminal, bytes, escaped};
 #[derive(Debug, clap::Args)]
 pub struct Every {
     /// Record every instruction: each register and each byte is known at every moment, and the program can be run
-    /// backwards. It then takes 1.3 to 4 times as long, on one processor; see docs/full.md. --full=after:2s begins when the
+    /// backwards. The program then takes 1.3 to 4 times as long, on one processor; finding its calls afterwards takes longer
+    /// if there are many (-f selects fewer); see docs/full.md. --full=after:2s begins when the
     /// program has run for so long, --full=NAME records calls of functions with this name or pattern (may be repeated)
     #[arg(
         id = "full",
@@ -163,6 +164,10 @@ pub enum Part {
 pub fn parse_part(text: &str) -> Result<Part, String> {
     match text.strip_prefix("after:") {
         _ if text.is_empty() => Ok(Part::All),
+        // Events have numbers only once they are recorded.
+        Some(place) if place.chars().all(|c| c.is_ascii_digit() || c == '+') => {
+            Err("write a time with its unit, as after:2s; an event's number is not known before it is recorded".to_owned())
+        }
         Some(time) => crate::duration::parse(time).map(Part::After),
         None => Ok(Part::Calls(text.to_owned())),
     }
@@ -273,6 +278,16 @@ mod tests {
 
     use super::*;
     use expect_test::expect;
+
+    #[test]
+    fn a_part_begins_at_a_time_or_in_a_function() {
+        let after = |text: &str| parse_part(text).ok();
+        assert_eq!(after("after:2s"), Some(Part::After(Duration::from_secs(2))));
+        assert_eq!(after("parse_*"), Some(Part::Calls("parse_*".to_owned())));
+        for place in ["after:100", "after:5+3", "after:"] {
+            assert_eq!(after(place), None, "{place}");
+        }
+    }
 
     fn full(instructions: u64) -> FullOutcome {
         FullOutcome {
