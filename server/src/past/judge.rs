@@ -91,7 +91,7 @@ impl Judge {
                 .map(|(holds, _)| holds)
                 .map_err(|error| error.one_line())
         }));
-        done.unwrap_or_else(|_| Err("hindsight has failed to evaluate it".to_owned()))
+        done.unwrap_or_else(|_| Err("internal error while evaluating it".to_owned()))
     }
 
     /// Says whether the condition is true here.
@@ -206,7 +206,7 @@ fn in_frames<T>(
             kept: Some(kept),
         })
     }));
-    done.unwrap_or_else(|_| Err("hindsight has failed to evaluate it".to_owned()))
+    done.unwrap_or_else(|_| Err("internal error while evaluating it".to_owned()))
 }
 
 fn no_scripts(what: &str) -> Failure {
