@@ -231,6 +231,11 @@ mod tests {
             probe("breakpoint", "f", more),
             "break f --once if n == \"x\"\n"
         );
+        let more = serde_json::json!({"skips": 3});
+        assert_eq!(
+            probe("breakpoint", "f", more),
+            "break f\n# it skipped its next hits: ignore NUMBER 3\n"
+        );
         let more = serde_json::json!({"template": "n={n}", "enabled": false});
         assert_eq!(
             probe("logpoint", "f", more),
