@@ -75,35 +75,6 @@ pub fn disassemble_function(
     Ok(found)
 }
 
-/// Decodes up to `count` instructions before the one at `address`, within its function. Instructions vary in length, so
-/// their starts follow only from the function's start. Code before the function is left out.
-///
-/// # Errors
-/// No function is known there, its memory cannot be read, or none of its instructions begins at `address`.
-pub fn disassemble_before(
-    space: &AddressSpace,
-    machine: &dyn Machine,
-    address: u64,
-    count: usize,
-) -> Result<Vec<Instruction>, Unknown> {
-    let ranges = parts(space, address).ok_or_else(|| no_function(address))?;
-    let mut parts = ranges.iter();
-    let part = parts.find(|(from, to)| (*from..*to).contains(&address));
-    let (from, to) = *part.ok_or_else(|| no_function(address))?;
-    // Read past `address` so that the instruction there is complete.
-    let behind = address.saturating_add(MAX_INSTRUCTION_BYTES as u64).min(to);
-    let mut found = range(space, machine, from, behind)?;
-    let end = found.partition_point(|i| i.address < address);
-    if found.get(end).is_none_or(|i| i.address != address) {
-        return Err(Unknown::because(format!(
-            "no instruction of the function at {from:#x} begins at {address:#x}"
-        )));
-    }
-    found.truncate(end);
-    let skipped = found.len().saturating_sub(count);
-    Ok(found.split_off(skipped))
-}
-
 /// Finds the return addresses of the calls made by the function around `address`, in its module's file. The result has
 /// one list in ascending order for each part of the function (some parts are split off) and is empty if no function is
 /// known.

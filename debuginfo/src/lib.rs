@@ -69,8 +69,7 @@ pub use core_file::{
 pub use demangle::{function_name, type_name};
 pub use diagnostic::{Diagnostic, with_causes};
 pub use disassemble::{
-    Instruction, disassemble, disassemble_before, disassemble_bytes, disassemble_function,
-    return_addresses,
+    Instruction, disassemble, disassemble_bytes, disassemble_function, return_addresses,
 };
 pub use error::{Error, Result, Warning};
 pub use extended::Extended;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use common::{Bench, hex, open, program, tool};
 use debuginfo::{
     AddressSpace, Certainty, Instruction, Machine, Mapped, Register, Unknown, disassemble,
-    disassemble_before, disassemble_function,
+    disassemble_function,
 };
 
 /// The file's own bytes as memory.
@@ -113,7 +113,7 @@ fn instructions_are_those_of_objdump() {
 }
 
 #[test]
-fn instructions_before_one_are_the_last_of_those_from_the_start() {
+fn instructions_from_one_on_are_those_of_its_function() {
     let bench = Bench::new();
     let path = bench.compile("gcc", &program("frames.c"), "c", &["-g", "-O2", "-pthread"]);
     let machine = machine(&path);
@@ -121,17 +121,10 @@ fn instructions_before_one_are_the_last_of_those_from_the_start() {
     let main = space.functions_matching("main")[0].entry;
     let whole = disassemble_function(space, &machine, main).expect("readable");
     for (at, instruction) in whole.iter().enumerate() {
-        let before = disassemble_before(space, &machine, instruction.address, 3).expect("inside");
-        assert_eq!(before, whole[at.saturating_sub(3)..at]);
         let from = disassemble(space, &machine, instruction.address, 2).expect("readable");
         assert_eq!(from[0], *instruction);
         if let Some(next) = whole.get(at + 1) {
             assert_eq!(from[1], *next);
-        }
-        if instruction.bytes.len() > 1 {
-            let inside = disassemble_before(space, &machine, instruction.address + 1, 3);
-            let why = inside.expect_err("no instruction begins there").reason;
-            assert!(why.contains("no instruction of the function"), "{why}");
         }
     }
     assert!(disassemble(space, &machine, 0xffff_ffff_0000, 1).is_err());

@@ -237,7 +237,7 @@ fn unreadable(request: &CustomRequest) -> ErrorData {
         .as_ref()
         .and_then(|params| params.get("arguments"));
     let wrong = match arguments.filter(|arguments| !arguments.is_object() && !arguments.is_null()) {
-        Some(_) => format!("the arguments of {method} are no object"),
+        Some(_) => format!("the arguments of {method} are not an object"),
         None => format!("{method} does not take these parameters"),
     };
     ErrorData::invalid_params(format!("{wrong}: its params are {taken}"), None)

@@ -128,7 +128,7 @@ fn cursor(args: &mut Map<String, Value>) -> Result<Cursor, Failure> {
         Some(Value::String(text)) => text,
         Some(other) => other.to_string(),
     };
-    let wrong = || Failure::bad_request("cursor is none that a result has given");
+    let wrong = || Failure::bad_request("cursor was not returned by an earlier result");
     Cursor::read(&text).ok_or_else(wrong)
 }
 

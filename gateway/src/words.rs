@@ -124,8 +124,8 @@ const WORDS: &[(&str, &str)] = &[
         "start it with debug_launch",
     ),
     (
-        "return to it first: goto live",
-        r#"return to it first: debug_goto {"to": "live"}"#,
+        "go back first: goto live",
+        r#"go back first: debug_goto {"to": "live"}"#,
     ),
     (
         "set a breakpoint: break FUNCTION",

@@ -1,7 +1,5 @@
 //! Lists the words that a prompt completes: tables, columns and SQL's own.
 
-use std::collections::BTreeSet;
-
 use crate::tables::TABLES;
 
 /// Keywords of SQL for queries to a recording.
@@ -67,17 +65,4 @@ pub const KEYWORDS: &[&str] = &[
 /// Returns the names of the tables, the most used first.
 pub fn table_names() -> Vec<&'static str> {
     TABLES.iter().map(|table| table.name).collect()
-}
-
-/// Returns the columns of a table in order, or `None` when there is no such table.
-pub fn column_names(table: &str) -> Option<Vec<&'static str>> {
-    let table = TABLES.iter().find(|t| t.name.eq_ignore_ascii_case(table))?;
-    Some(table.columns.iter().map(|(name, _)| *name).collect())
-}
-
-/// Returns the columns of all tables, each once, in alphabetical order.
-pub fn all_column_names() -> Vec<&'static str> {
-    let columns = TABLES.iter().flat_map(|table| table.columns);
-    let names: BTreeSet<_> = columns.map(|(name, _)| *name).collect();
-    names.into_iter().collect()
 }

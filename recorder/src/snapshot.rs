@@ -31,7 +31,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use self::pagemap::resident;
 use self::pagemap::{HAS_PAGE, IS_OF_FILE};
-use crate::stop::procfs;
+use crate::process::Maps;
 use crate::{
     clock,
     return_trampoline::{self, LeaveOffsets, ReturnTrampoline},
@@ -221,14 +221,11 @@ impl Snapshots {
 
     /// Returns the mappings to copy, lowest address first, and the start of the runtime's library.
     fn mappings(&self) -> io::Result<(Vec<Copied>, u64)> {
-        let text = procfs::text(format!("/proc/{}/maps", self.pid))?;
         let mut runtime_at = 0;
         let mut copied = Vec::new();
-        for line in text.lines() {
-            let Some((range, access, path)) = parse(line) else {
-                continue;
-            };
-            if Path::new(path) == self.runtime {
+        for mapping in Maps::read(self.pid)?.mappings {
+            let (range, access, path) = (mapping.range, mapping.access.as_str(), mapping.path);
+            if Path::new(&path) == self.runtime {
                 if runtime_at == 0 {
                     runtime_at = range.start;
                 }
@@ -250,7 +247,7 @@ impl Snapshots {
                     addr: range.start,
                     len: range.end - range.start,
                     zeroed: anonymous,
-                    name: path.to_owned(),
+                    name: path,
                 },
                 anonymous,
             });
@@ -453,16 +450,6 @@ fn readable(region: Region, unreadable: &[Range<u64>]) -> Vec<Region> {
             ..region.clone()
         })
         .collect()
-}
-
-/// Splits a line of /proc/PID/maps: addresses, access and path.
-fn parse(line: &str) -> Option<(Range<u64>, &str, &str)> {
-    let mut words = line.splitn(6, ' ');
-    let (start, end) = words.next()?.split_once('-')?;
-    let access = words.next()?;
-    let path = words.nth(3).unwrap_or_default().trim_start();
-    let parse = |word| u64::from_str_radix(word, 16).ok();
-    Some((parse(start)?..parse(end)?, access, path))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ Examples:
     arg_required_else_help = true,
 )]
 pub struct Cli {
-    /// Whether the output has colour: auto (on a terminal, unless NO_COLOR is set), always or never
+    /// When to use colour: auto (on a terminal, unless NO_COLOR is set), always or never
     #[arg(
         long,
         global = true,
@@ -267,7 +267,10 @@ fn as_ours(words: Vec<OsString>, verb: usize) -> Vec<OsString> {
     let verb_word = text.first().map(String::as_str);
     if verb_word == Some("help") && text.len() > 1 {
         let help = words[verb].clone();
-        let about = spelling::verb_of(text[1..].to_vec());
+        let about = match text[1].as_str() {
+            "--help" | "-h" => vec!["help".to_owned()],
+            _ => spelling::verb_of(text[1..].to_vec()),
+        };
         let about = about.into_iter().map(OsString::from);
         return words
             .into_iter()
@@ -427,6 +430,52 @@ mod tests {
         ] {
             let words = std::iter::once("hindsight").chain(line.split(' '));
             assert!(Cli::whole().try_get_matches_from(words).is_err(), "{line}");
+        }
+    }
+
+    /// All texts of the help of a command and of those below it.
+    fn texts(command: &clap::Command, found: &mut Vec<String>) {
+        let own = [
+            command.get_about(),
+            command.get_long_about(),
+            command.get_before_help(),
+            command.get_after_help(),
+            command.get_after_long_help(),
+        ];
+        found.extend(own.into_iter().flatten().map(ToString::to_string));
+        for arg in command.get_arguments() {
+            let own = [arg.get_help(), arg.get_long_help()];
+            found.extend(own.into_iter().flatten().map(ToString::to_string));
+        }
+        for below in command.get_subcommands() {
+            texts(below, found);
+        }
+    }
+
+    /// A sentence that a source wraps is wrapped again by the terminal, after a few words. Indented lines are examples.
+    #[test]
+    fn no_sentence_of_the_help_is_wrapped_already() {
+        const LONG: usize = 85;
+        let mut found = Vec::new();
+        texts(&Cli::whole(), &mut found);
+        assert!(found.len() > 500, "{}", found.len());
+        for text in &found {
+            let lines: Vec<&str> = text.lines().collect();
+            for pair in lines.windows(2) {
+                let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+                let is_wrapped = pair[0].len() >= LONG && pair.iter().all(|line| is_prose(line));
+                assert!(!is_wrapped, "{text}");
+            }
+            assert!(!text.contains("\\\\"), "it shows two backslashes: {text}");
+        }
+    }
+
+    #[test]
+    fn help_explains_itself() {
+        for word in ["--help", "-h"] {
+            let words = ["hindsight", "help", word].map(OsString::from).to_vec();
+            let ours = as_ours(words, 1);
+            assert_eq!(ours, ["hindsight", "help", "help"], "{word}");
         }
     }
 }

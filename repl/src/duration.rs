@@ -9,7 +9,7 @@ use std::time::Duration;
 pub fn parse(text: &str) -> Result<Duration, String> {
     match Duration::try_from_secs_f64(seconds(text)?) {
         Ok(duration) if !duration.is_zero() => Ok(duration),
-        Ok(_) => Err("it must be longer than nothing".to_owned()),
+        Ok(_) => Err("it must be greater than zero".to_owned()),
         Err(_) => Err("it is too long".to_owned()),
     }
 }

@@ -62,7 +62,7 @@ impl Facts {
     /// When it cannot be read.
     pub fn gather(asker: &mut Asker) -> Result<Facts, Error> {
         let (Some(path), Some(extent)) = (asker.path(), asker.extent()) else {
-            return Err(Error::usage("these facts are of one recording", None));
+            return Err(Error::usage("this needs exactly one recording", None));
         };
         let recording = Recording::open(path).map_err(|source| Error::Store { source })?;
         let mut tables = Vec::new();

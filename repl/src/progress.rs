@@ -108,8 +108,8 @@ impl Progress {
         bar.set_message(format!("{done}, {seconds} s{ENDS}"));
     }
 
-    /// Shows the progress of something that reports it only after a delay of its own.
-    pub fn running(&self, text: &str) {
+    /// Shows the progress of something that reports it only after a delay of its own. `may_leave`: Ctrl-C ends it.
+    pub fn running(&self, text: &str, may_leave: bool) {
         if !self.terminal.progress {
             return;
         }
@@ -117,11 +117,7 @@ impl Progress {
         state.tells = true;
         let bar = state.bar.get_or_insert_with(new_counter);
         // Ctrl-C leaves what else takes long, and the daemon completes it.
-        let ends = if text.starts_with("running: ") {
-            ENDS
-        } else {
-            ""
-        };
+        let ends = if may_leave { ENDS } else { "" };
         bar.set_message(format!("{}{ends}", escaped(text)));
     }
 
@@ -290,6 +286,23 @@ mod tests {
         assert_eq!(message, "comparing, 0 s");
         assert!(progress.state().bar.is_none(), "it is done");
         assert_eq!(on_terminal(false).alive("comparing", || 7), 7);
+    }
+
+    #[test]
+    fn only_what_ctrl_c_ends_says_so() {
+        let progress = on_terminal(true);
+        let shown = |text, may_leave| {
+            progress.running(text, may_leave);
+            progress.state().bar.as_ref().map(|bar| bar.message())
+        };
+        assert_eq!(
+            shown("running: event 5 of 9", true).as_deref(),
+            Some("running: event 5 of 9; Ctrl-C stops it")
+        );
+        assert_eq!(
+            shown("running: to the end", false).as_deref(),
+            Some("running: to the end")
+        );
     }
 
     #[test]

@@ -228,7 +228,7 @@ pub fn subjects() -> String {
     for (theirs, ours) in SUBJECTS {
         let _ = writeln!(text, "  info {theirs:<16} {ours}");
     }
-    text + "\nAbbreviations do, such as info b and info f; help VERB says more.\n"
+    text + "\nAbbreviations such as info b and info f work, too; help VERB says more.\n"
 }
 
 /// Returns the verb whose help these words request: `tbreak`, `info locals`.

@@ -80,7 +80,7 @@ fn parquet_is_for_files_only() {
         &[OUTPUT, "-f", "parquet"],
         expect![[r#"
         --- stderr
-        error: Parquet is not for the eyes
+        error: Parquet cannot be shown on a terminal
         help: write it to a file: hindsight sql RECORDING QUERY -o FILE.parquet
         --- exit code 2
     "#]],

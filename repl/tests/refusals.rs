@@ -638,7 +638,7 @@ fn a_process_that_cannot_be_attached_to_is_told_with_the_reason() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let said = said.replace(|c: char| c.is_ascii_digit(), "");
     expect![[r#"
-        error: cannot attach to process : it is hindsight itself
+        error: cannot attach to process : it is Hindsight itself
     "#]]
     .assert_eq(&said);
 }

@@ -87,7 +87,10 @@ impl Told {
             grouped(position),
             grouped(self.end)
         );
-        (self.notify)(Notice::new(NoticeKind::Running, text));
+        (self.notify)(Notice {
+            may_leave: true,
+            ..Notice::new(NoticeKind::Running, text)
+        });
     }
 }
 

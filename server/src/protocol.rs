@@ -65,13 +65,20 @@ pub struct Notice {
     pub kind: NoticeKind,
     /// The text, for people.
     pub text: String,
+    /// The operation ends when the client leaves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_leave: bool,
 }
 
 impl Notice {
     /// Makes a notice.
     #[must_use]
     pub fn new(kind: NoticeKind, text: String) -> Notice {
-        Notice { kind, text }
+        Notice {
+            kind,
+            text,
+            may_leave: false,
+        }
     }
 }
 

@@ -8,6 +8,9 @@
 mod journal;
 
 use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,11 +20,16 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::labels::Labels;
 use crate::recording::RecordingState;
+use crate::storage::FILE_MODE;
 use crate::summary::{Summary, Totals};
 
 /// The folder of sled's files, in the catalog's.
 const DB_DIR: &str = "entries";
-/// How long to wait between two attempts to take sled's lock.
+/// The file in it that sled locks.
+const DB_FILE: &str = "db";
+/// The file that is locked while a process has the catalog open.
+const LOCK_FILE: &str = "lock";
+/// How long to wait between two attempts to take a lock.
 const RETRY: Duration = Duration::from_millis(20);
 /// Memory for sled's pages, in bytes.
 const CACHE_BYTES: u64 = 16 << 20;
@@ -100,6 +108,8 @@ fn absolute(path: &Path) -> PathBuf {
 pub struct Catalog {
     folder: PathBuf,
     db: sled::Db,
+    /// Is closed, and released, after the database.
+    _lock: File,
 }
 
 impl Catalog {
@@ -111,19 +121,11 @@ impl Catalog {
     pub fn open(folder: &Path, patience: Duration) -> Result<Self> {
         journal::prepare(folder)?;
         let path = folder.join(DB_DIR);
-        let until = Instant::now() + patience;
+        let lock = locked(folder, patience)?;
         let mut again = false;
         let db = loop {
             match open_db(&path) {
                 Ok(db) => break db,
-                Err(sled::Error::Io(error)) if is_lock(&error) => {
-                    if Instant::now() >= until {
-                        return Err(Error::CatalogInUse {
-                            path: folder.to_path_buf(),
-                        });
-                    }
-                    std::thread::sleep(RETRY);
-                }
                 Err(sled::Error::Io(error)) if again => {
                     return Err(Error::io("open", &path)(error));
                 }
@@ -139,6 +141,7 @@ impl Catalog {
         let catalog = Self {
             folder: folder.to_path_buf(),
             db,
+            _lock: lock,
         };
         catalog.take_over()?;
         Ok(catalog)
@@ -266,9 +269,32 @@ fn open_db(path: &Path) -> sled::Result<sled::Db> {
     opened.unwrap_or(Err(sled::Error::Corruption { at: None, bt: () }))
 }
 
-/// Another process has the catalog open.
-fn is_lock(error: &std::io::Error) -> bool {
-    error.kind() == std::io::ErrorKind::WouldBlock || error.to_string().contains("acquire lock")
+/// Locks the catalog, and waits until sled's own lock is free: a process that forks shares both until its child executes a
+/// program, and other versions take sled's alone.
+fn locked(folder: &Path, patience: Duration) -> Result<File> {
+    let until = Instant::now() + patience;
+    let in_use = || Error::CatalogInUse {
+        path: folder.to_path_buf(),
+    };
+    let take = |path: &Path, file: File| loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() >= until => return Err(in_use()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(RETRY),
+            Err(TryLockError::Error(error)) => return Err(Error::io("lock", path)(error)),
+        }
+    };
+    let own = folder.join(LOCK_FILE);
+    let mut options = OpenOptions::new();
+    let opened = options.append(true).create(true).mode(FILE_MODE).open(&own);
+    let lock = take(&own, opened.map_err(Error::io("open", &own))?)?;
+    let theirs = folder.join(DB_DIR).join(DB_FILE);
+    match File::open(&theirs) {
+        Ok(file) => drop(take(&theirs, file)?),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(Error::io("open", &theirs)(error)),
+    }
+    Ok(lock)
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub mod recording;
 pub mod seal;
 pub mod set;
 pub mod shell;
+pub mod signals;
 pub mod storage;
 pub mod summary;
 #[cfg(any(test, feature = "testing"))]

@@ -12,7 +12,7 @@ use crate::definitions;
 use crate::error::{Error, Result};
 use crate::format::FileKind;
 use crate::recording::Recording;
-use crate::seal::{Progress, SealOptions, Sealed, SealedPart, seal_tail_while};
+use crate::seal::{Progress, SealOptions, Sealed, SealedPart, seal_tail};
 
 /// A recording as of its opening.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Reader {
             .prefix("hindsight-tail-")
             .tempdir_in(temp_dir)
             .map_err(Error::NoTailFolder)?;
-        let sealed = seal_tail_while(&recording, tail.path(), SealOptions::default(), goes_on)?;
+        let sealed = seal_tail(&recording, tail.path(), SealOptions::default(), goes_on)?;
         Ok(Self {
             recording,
             sealed,

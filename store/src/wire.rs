@@ -1,18 +1,23 @@
-//! The records that the target writes: their layout, a decoder that no bytes make panic, and an encoder for tests.
+//! The records that the target writes: their layout, a decoder that no bytes make panic, and an encoder.
 //!
 //! `docs/wire.md` is the norm. A block is a whole number of records. The rest of a block from the first unreadable
 //! record on is lost, and the caller turns it into a gap.
 
 mod decode;
 mod encode;
+#[cfg(any(test, feature = "testing"))]
+mod made_up;
 mod record;
 
 pub use decode::{Decoded, Records, WireError, WireFault};
 pub(crate) use encode::capture_payload;
 pub use encode::{
-    EnterFields, push_capture, push_condition_error, push_enter, push_exec, push_exec_failed,
-    push_fork, push_frames_left, push_gap, push_leave, push_logpoint, push_output, push_ring_wait,
-    push_syscall, push_syscall_end, push_thread, push_thread_exit, push_thread_name,
+    EnterFields, push_enter, push_exec, push_fork, push_frames_left, push_leave, push_output,
+    push_syscall, push_syscall_end, push_thread, push_thread_exit,
+};
+#[cfg(any(test, feature = "testing"))]
+pub use made_up::{
+    push_capture, push_condition_error, push_exec_failed, push_gap, push_logpoint, push_ring_wait,
 };
 pub use record::{
     Capture, Enter, EnterForm, GapReason, Leave, Record, Section, Syscall, SyscallEnd, sections,

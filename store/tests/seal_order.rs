@@ -142,7 +142,7 @@ fn what_a_reader_sees_of_a_live_recording_stays_true() {
         let live = Recording::open(&path).unwrap();
         let aside = folder();
         let before = listing(live.dir());
-        let sealed = seal_tail(&live, aside.path(), SealOptions::default(), |_| {}).unwrap();
+        let sealed = seal_tail(&live, aside.path(), SealOptions::default(), |_| true).unwrap();
         assert_eq!(listing(live.dir()), before, "a reader writes nothing");
         assert!(sealed.events >= seen, "seq never goes back");
         seen = sealed.events;
@@ -217,7 +217,7 @@ fn readers_stay_right_while_the_recorder_seals_and_drops_segments() {
             while !done.load(Ordering::Acquire) || snapshots == 0 {
                 let aside = folder();
                 let live = Recording::open(recording.dir()).unwrap();
-                let sealed = seal_tail(&live, aside.path(), parts_of(30), |_| {}).unwrap();
+                let sealed = seal_tail(&live, aside.path(), parts_of(30), |_| true).unwrap();
                 assert_is_beginning(&rows(&sealed), &finished, sealed.events);
                 snapshots += 1;
             }
@@ -253,7 +253,7 @@ fn an_interrupted_recording_ends_with_its_last_whole_frame() {
     let file = fs::File::options().write(true).open(&segment).unwrap();
     file.set_len(len - 3).unwrap();
     let aside = folder();
-    let sealed = seal_tail(&recording, aside.path(), SealOptions::default(), |_| {}).unwrap();
+    let sealed = seal_tail(&recording, aside.path(), SealOptions::default(), |_| true).unwrap();
     assert!(sealed.torn_bytes > 0);
     let rows = rows(&sealed);
     let unfinished: Vec<_> = rows
@@ -290,7 +290,7 @@ fn a_live_reader_does_not_number_what_is_newer_than_the_watermark() {
         open.recording(),
         aside.path(),
         SealOptions::default(),
-        |_| {},
+        |_| true,
     )
     .unwrap();
     assert_eq!(sealed.events, 2, "the thread's start and the enter");

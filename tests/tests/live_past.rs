@@ -174,7 +174,7 @@ fn the_past_of_a_program_is_reached_and_left_over_the_socket() {
     assert_eq!(live.session()["past"], back["stop"]["seq"]);
     let refused = request("set", json!({"target": "counter", "value": "3"}));
     assert_eq!(refused["error"]["code"], "NOT_ALLOWED", "{refused:#}");
-    assert_eq!(refused["error"]["hint"], "return to it first: goto live");
+    assert_eq!(refused["error"]["hint"], "go back first: goto live");
     let end = request("goto", json!({"to": "99999"}));
     let hint = end["error"]["hint"].as_str().expect("a hint");
     assert!(

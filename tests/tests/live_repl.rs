@@ -342,8 +342,8 @@ fn the_past_is_seen_up_to_the_stop_and_left_again() {
     assert_in_order(
         &ended.errors(),
         &[
-            "error: set needs the program as it is now; you are at event ",
-            "of its past\nhelp: return to it first: goto live\n",
+            "error: set works only in the present; you are at event ",
+            "of the program's past\nhelp: go back first: goto live\n",
             "  at --cmd 12: set counter 3 (exit code 1)\n",
             "hindsight: The program has ended with exit code 7. ",
         ],

@@ -505,7 +505,7 @@ fn arguments_that_are_no_object_are_wrong_parameters() {
     let (said, code) = raw.leave();
     assert_eq!(code, 0);
     let refused = said.lines().filter(|line| {
-        line.contains("-32602") && line.contains("the arguments of tools/call are no object")
+        line.contains("-32602") && line.contains("the arguments of tools/call are not an object")
     });
     assert_eq!(refused.count(), 3, "{said}");
 }

@@ -379,7 +379,7 @@ fn a_program_that_a_live_session_holds_at_its_end_stands_there() {
         assert!(function["self_ns"].as_u64() < Some(300_000_000), "{json:#}");
     }
     let text = recording.command("overview", &[]).text();
-    assert!(text.contains("stands at SIGABRT"), "{text}");
+    assert!(text.contains("is stopped at SIGABRT"), "{text}");
 }
 
 #[test]

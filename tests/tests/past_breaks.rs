@@ -314,7 +314,7 @@ fn catchpoints_stop_at_recorded_events() {
         "syscall mount: the program made no such call while it was recorded",
         "help: calls that an exception or a panic left: continue where unwound",
         "help: the signal that ended the program: goto crash",
-        "help: go to the next event of which something is true: continue where kind = 'syscall'",
+        "help: find the next matching event: continue where kind = 'syscall'",
     ] {
         assert!(refused.contains(expected), "{expected}: {refused}");
     }

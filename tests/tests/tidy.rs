@@ -505,3 +505,132 @@ fn every_test_that_is_known_to_be_flaky_has_a_cause() {
         );
     }
 }
+
+/// Product code of a file: without comments, and without the tests at its end.
+fn product(text: &str) -> impl Iterator<Item = &str> {
+    text.lines()
+        .take_while(|line| line.trim() != "#[cfg(test)]")
+        .filter(|line| !line.trim_start().starts_with("//"))
+}
+
+fn product_files() -> impl Iterator<Item = String> {
+    let files = rust_files().into_iter();
+    files.filter(|path| path.contains("/src/") && !path.starts_with("tests/"))
+}
+
+/// Returns the words after `hindsight` in a line, where it is the name of the binary.
+fn commands_in(line: &str) -> impl Iterator<Item = &str> {
+    let is_word = |c: char| c.is_ascii_lowercase() || c == '-';
+    line.match_indices("hindsight ")
+        .filter_map(move |(at, name)| {
+            let is_name = |c: char| !c.is_ascii_alphanumeric() && !"./=-_".contains(c);
+            if !line[..at].chars().next_back().is_none_or(is_name) {
+                return None;
+            }
+            let rest = &line[at + name.len()..];
+            let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+            Some(&rest[..end]).filter(|word| word.starts_with(|c: char| c.is_ascii_lowercase()))
+        })
+}
+
+/// A hint that names a command which does not exist leads nowhere. The pages of the manual are those of all commands.
+#[test]
+fn every_command_that_a_text_names_exists() {
+    let mut manual = Vec::new();
+    files_below(&root().join("packaging/man"), &[".1"], &mut manual);
+    let page = |path: &String| {
+        let (_, name) = path.rsplit_once("/hindsight-")?;
+        Some(name.strip_suffix(".1")?.to_owned())
+    };
+    let mut known: BTreeSet<String> = manual.iter().filter_map(page).collect();
+    assert!(
+        known.contains("record") && known.contains("print"),
+        "{known:?}"
+    );
+    known.insert("help".to_owned());
+    let (mut wrong, mut named) = (Vec::new(), 0);
+    for path in product_files() {
+        let text = read(&path);
+        for line in product(&text) {
+            for word in commands_in(line) {
+                named += 1;
+                if !known.contains(word) {
+                    wrong.push(format!("{path}: {}", line.trim()));
+                }
+            }
+        }
+    }
+    assert!(named > 100, "{named} commands are named");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The most fields of a struct.
+const MOST_FIELDS: usize = 14;
+
+/// A struct that is read or written as a whole has the fields of its format: of JSON, of a command line, of memory that two processes
+/// share, or of a table's columns.
+fn has_fields_of_a_format(path: &str, attributes: &str) -> bool {
+    let formats = ["Serialize", "Deserialize", "Args", "Parser", "repr(C)"];
+    path.starts_with("store/src/columns/") || formats.iter().any(|word| attributes.contains(word))
+}
+
+/// Returns the structs of a file that have named fields, with the number of those and with the attributes.
+fn structs(text: &str) -> Vec<(String, usize, String)> {
+    let mut found: Vec<(String, usize, String)> = Vec::new();
+    let (mut attributes, mut inside) = (String::new(), None);
+    for line in product(text) {
+        let code = line.trim_start();
+        let indent = line.len() - code.len();
+        if let Some(own) = inside {
+            if indent == own && code.starts_with('}') {
+                inside = None;
+            } else if indent == own + 4 {
+                let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                let code = code.strip_prefix("pub").map_or(code, |rest| {
+                    let rest = rest.trim_start();
+                    match rest.strip_prefix('(') {
+                        Some(rest) => rest.split_once(") ").map_or(rest, |(_, rest)| rest),
+                        None => rest,
+                    }
+                });
+                let is_field = code
+                    .split_once(':')
+                    .is_some_and(|(name, _)| !name.is_empty() && name.chars().all(is_word));
+                if let Some(last) = found.last_mut() {
+                    last.1 += usize::from(is_field);
+                }
+            }
+        } else if code.ends_with('{') && code.split(' ').any(|word| word == "struct") {
+            let mut words = code.split(' ').skip_while(|word| *word != "struct");
+            let name = words.nth(1).unwrap_or_default().to_owned();
+            found.push((name, 0, std::mem::take(&mut attributes)));
+            inside = Some(indent);
+        } else if code.starts_with("#[") {
+            attributes += code;
+        } else if code.ends_with([';', '}', '{']) {
+            attributes.clear();
+        }
+    }
+    found
+}
+
+#[test]
+fn no_struct_has_many_fields() {
+    let sample = "#[derive(Args)]\npub struct A {\n    pub(crate) a: u8,\n    #[arg(long)]\n    b: Vec<u8>,\n}\nfn f() {}\nstruct B<T> {\n    c: T,\n}\n";
+    let found = structs(sample);
+    let expected = [("A", 2, "#[derive(Args)]"), ("B<T>", 1, "")];
+    let expected =
+        expected.map(|(name, fields, attributes)| (name.into(), fields, attributes.into()));
+    assert_eq!(found, expected);
+    let (mut large, mut all) = (Vec::new(), 0);
+    for path in product_files() {
+        for (name, fields, attributes) in structs(&read(&path)) {
+            all += 1;
+            if fields > MOST_FIELDS && !has_fields_of_a_format(&path, &attributes) {
+                large.push(format!("{path}: {name} has {fields}"));
+            }
+        }
+    }
+    assert!(all > 1000, "{all} structs");
+    assert!(large.is_empty(), "{large:#?}");
+}

@@ -212,7 +212,7 @@ impl Recorder {
         self.take_counter(tid, registers, at)?;
         ptrace::set_registers(tid, registers).context("set registers")?;
         Ok(Some(Ended::Lost(format!(
-            "the program sets the processor's trap flag by the instruction at {pc:#x}, to be stopped behind each of its instructions"
+            "the program sets the processor's trap flag by the instruction at {pc:#x}, to be stopped after each instruction"
         ))))
     }
 }

@@ -273,7 +273,7 @@ impl Replay {
     fn asks(&self) -> Error {
         let at = self.registers().map_or(0, |registers| registers.rip);
         self.diverged(&format!(
-            "a system call, or an instruction such as rdtsc, at address {at:#x}, of which nothing was recorded"
+            "a system call, or an instruction such as rdtsc, at address {at:#x}, that was not recorded"
         ))
     }
 }

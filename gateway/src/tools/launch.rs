@@ -107,7 +107,7 @@ impl From<Message> for FirstLogpoint {
 
 impl Tool for Launch {
     const NAME: &'static str = "debug_launch";
-    const DOC: &'static str = "Start a program under control and record it. With breakAt or stopOnEntry it waits for the first stop; otherwise the program runs: wait for its end with debug_wait. Texts behind pointer arguments are kept.";
+    const DOC: &'static str = "Start a program under control and record it. With breakAt or stopOnEntry it waits for the first stop; otherwise the program runs: wait for its end with debug_wait. Strings that pointer arguments lead to are kept.";
     const READ_ONLY: bool = false;
     type Args = Args;
 

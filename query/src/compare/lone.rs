@@ -33,9 +33,7 @@ pub fn functions(
                 calls,
                 place: function.file.clone().zip(function.line),
                 why: match inlined.contains(&*function.name) {
-                    true => {
-                        "the other build has no code of its own for it: it is inlined".to_owned()
-                    }
+                    true => "the other build inlined it, so it has no separate code".to_owned(),
                     false => why(own, other, function)?,
                 },
             });
@@ -75,7 +73,7 @@ fn why(own: &Session, other: &Session, function: &FunctionDef) -> Result<String>
         false => function.name.rsplit("::").next().unwrap_or(&function.name),
     };
     Ok(match mapped.map(|mapped| mapped.module.mentions(name)) {
-        Some(true) => "the other build has no code of its own for it, but still names it: it is inlined there, most likely",
+        Some(true) => "the other build has no separate code for it, but still names it: it is most likely inlined there",
         Some(false) => "the other build has no such function",
         None => "whether the other build has it is not known: its file is not there",
     }

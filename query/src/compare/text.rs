@@ -367,7 +367,7 @@ fn unread_line(file: &UnreadFile) -> String {
         false => "cannot be read any more",
     };
     format!(
-        "file {} {why}: texts behind pointers were not compared",
+        "file {} {why}: strings that pointers lead to were not compared",
         fitted(file_name(&file.path), 40)
     )
 }

@@ -118,7 +118,7 @@ impl Overview {
             } => format!("was ended by {signal}; this is its core file"),
             How::Core { signal: None } => "a core file of it, while it ran".to_owned(),
             How::Standing { signal } => {
-                format!("stands at {signal}, which will end it, after {ran}")
+                format!("is stopped at {signal}, which will end it, after {ran}")
             }
             How::Became => format!("became another program after {ran}"),
             How::Detached => format!("was left running after {ran}"),

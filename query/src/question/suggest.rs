@@ -19,7 +19,7 @@ pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<
 }
 
 fn distance_if_near(name: &str, other: &str) -> Option<usize> {
-    let typos = distance(name, other);
+    let typos = strsim::osa_distance(name, other);
     if typos <= 1 + name.chars().count().saturating_sub(1) / 4 {
         return Some(typos);
     }
@@ -27,45 +27,9 @@ fn distance_if_near(name: &str, other: &str) -> Option<usize> {
     (long_enough && (other.starts_with(name) || name.starts_with(other))).then_some(typos)
 }
 
-/// Counts the insertions, deletions, replacements and swaps of neighbours between `a` and `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().collect();
-    let b: Vec<char> = b.chars().collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replaced.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distance_counts_edits() {
-        for (a, b, edits) in [
-            ("", "", 0),
-            ("abc", "", 3),
-            ("calls", "calls", 0),
-            ("calls", "call", 1),
-            ("fucntion", "function", 1),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(distance(a, b), edits, "{a} {b}");
-            assert_eq!(distance(b, a), edits, "{b} {a}");
-        }
-    }
 
     #[test]
     fn nearest_come_first_and_far_ones_not_at_all() {

@@ -208,7 +208,7 @@ fn enough(baseline: usize, candidate: usize, alpha: f64) -> Result<()> {
             alpha * 100.0
         ),
         hint: Some(format!(
-            "make {needed} of each build at least, in turn and on the same machine; six tell of single functions, too"
+            "make {needed} of each build at least, in turn and on the same machine; with six, single functions can be compared, too"
         )),
     })
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use store::signals::NAMES;
+
 use super::flags::{self, Names};
 
 /// Appends formatted text.
@@ -109,18 +111,11 @@ pub fn quoted(text: &mut String, bytes: &[u8], is_cut: bool) {
     }
 }
 
-/// Names of signals by number, from 1 on.
-const SIGNALS: [&str; 31] = [
-    "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2",
-    "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
-    "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
-];
-
 /// Returns the name of a signal without its SIG.
 fn signal_name(number: u64) -> String {
     let index = number.checked_sub(1).and_then(|n| usize::try_from(n).ok());
-    match index.and_then(|index| SIGNALS.get(index)) {
-        Some(name) => (*name).to_owned(),
+    match index.and_then(|index| NAMES.get(index)) {
+        Some(name) => name.trim_start_matches("SIG").to_owned(),
         None if number == 32 => "RTMIN".to_owned(),
         None => format!("RT_{}", number.wrapping_sub(32)),
     }

@@ -25,7 +25,7 @@ pub const DOC: TableDoc = TableDoc {
     columns: &[
         (
             "path",
-            "path as the program gave it, or a socket's address; null where there is none or it is not known",
+            "path as the program gave it, or a socket's address; null if absent or unknown",
         ),
         ("fd", "the descriptor"),
         (

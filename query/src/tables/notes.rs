@@ -21,7 +21,7 @@ pub const DOC: TableDoc = TableDoc {
     name: "notes",
     doc: "one row per note: recorded ones, and those added since",
     columns: &[
-        ("seq", "the event that it stands at"),
+        ("seq", "the event it belongs to"),
         ("text", "what it says"),
         (
             "added_unix_ns",

@@ -51,12 +51,12 @@ pub const DOC: TableDoc = TableDoc {
         ("call", "start_seq of the recorded call that made it"),
         (
             "exit_code",
-            "its exit code; null when it has none, or the program was not told",
+            "its exit code; null when it has none, or its parent did not wait for it",
         ),
         ("exit_signal", "signal that ended it"),
         (
             "ended_seq",
-            "event of the wait that told, or of the program's own end; null when no recorded thread waited for it",
+            "event of the wait that returned it, or of the program's own end; null when no recorded thread waited for it",
         ),
         ("ended_ts_ns", "when, ns since the recording began"),
         ("reason", "why program is null"),

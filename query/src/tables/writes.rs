@@ -32,7 +32,7 @@ pub const DOC: TableDoc = TableDoc {
         ("probe", "logged: id of the live probe"),
         (
             "pc",
-            "logged: address of the instruction that wrote; null when it could not be told",
+            "logged: address of the instruction that wrote; null when unknown",
         ),
         (
             "function",

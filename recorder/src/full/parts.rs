@@ -67,7 +67,7 @@ pub(super) fn nothing(part: &FullPart, code: Option<i32>, signal: Option<i32>) -
     let (message, hint) = match part {
         FullPart::Calls(names) => (
             format!("{end}, and called none of: {}", names.join(", ")),
-            "hindsight functions PROGRAM lists what there is; what was inlined everywhere has no calls",
+            "nm -C PROGRAM lists its functions; one that is inlined everywhere has no calls",
         ),
         FullPart::All | FullPart::After(_) => (
             format!("{end} before recording began"),

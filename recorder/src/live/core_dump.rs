@@ -16,6 +16,7 @@ use debuginfo::{
 
 use super::model::{Reason, ThreadState};
 use super::{Live, Tid};
+use crate::process::{Mapping, Maps};
 use crate::stop::{Registers, ptrace};
 
 const PAGE: u64 = 4096;
@@ -37,13 +38,8 @@ pub struct Dumped {
     pub unreadable: u64,
 }
 
-/// A mapping, as `/proc/PID/maps` shows it.
-struct Line {
-    range: Range<u64>,
-    access: String,
-    offset: u64,
-    path: String,
-}
+/// A mapping, and what a core file has of it.
+struct Dumpable<'a>(&'a Mapping);
 
 impl Live {
     /// Writes a core file at `path`, which must not exist. All threads must be stopped; `first` comes first.
@@ -76,7 +72,7 @@ impl Live {
         for view in &views {
             threads.push(self.image_thread(view.tid, &view.state)?);
         }
-        let lines: Vec<Line> = text("maps")?.lines().filter_map(line).collect();
+        let maps = Maps::parse(&text("maps")?);
         let pages = File::open(format!("/proc/{pid}/pagemap"))?;
         let mut image = CoreImage {
             pid: pid as u32,
@@ -87,18 +83,22 @@ impl Live {
             threads,
             ..CoreImage::default()
         };
-        for line in lines.iter().filter(|line| !line.is_ours()) {
-            if line.is_file() {
+        let mappings = maps
+            .mappings
+            .iter()
+            .map(|mapping| (mapping, Dumpable(mapping)));
+        for (mapping, dumpable) in mappings.filter(|(_, dumpable)| !dumpable.is_ours()) {
+            if dumpable.is_file() {
                 image.mappings.push(CoreMapping {
-                    range: line.range.clone(),
-                    offset: line.offset,
-                    path: line.path.trim_end_matches(" (deleted)").into(),
+                    range: mapping.range.clone(),
+                    offset: mapping.offset,
+                    path: mapping.path.trim_end_matches(" (deleted)").into(),
                 });
             }
             image.segments.push(ImageSegment {
-                range: line.range.clone(),
-                written: line.written(&pages)?,
-                flags: line.flags(),
+                range: mapping.range.clone(),
+                written: dumpable.written(&pages)?,
+                flags: dumpable.flags(),
             });
         }
         Ok(image)
@@ -182,70 +182,55 @@ fn has_pages(pages: &File, range: &Range<u64>) -> io::Result<bool> {
     Ok(entries.iter().any(|entry| entry & (PRESENT | SWAPPED) != 0))
 }
 
-fn line(text: &str) -> Option<Line> {
-    let mut rest = text;
-    let mut word = || {
-        rest = rest.trim_start();
-        let (word, behind) = rest.split_once(' ').unwrap_or((rest, ""));
-        rest = behind;
-        word
-    };
-    let (start, end) = word().split_once('-')?;
-    let access = word().to_owned();
-    let offset = u64::from_str_radix(word(), 16).ok()?;
-    word();
-    word();
-    Some(Line {
-        range: u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?,
-        access,
-        offset,
-        path: rest.trim_start().to_owned(),
-    })
-}
-
-impl Line {
+impl Dumpable<'_> {
     /// Mappings that recording made, and those of the kernel that cannot be read.
     fn is_ours(&self) -> bool {
         let overlaps = |base: u64, bytes: u64| {
-            self.range.start < base.saturating_add(bytes) && base < self.range.end
+            self.0.range.start < base.saturating_add(bytes) && base < self.0.range.end
         };
         SHADOWS
             .iter()
             .any(|shadow| overlaps(shadow.base, shadow.bytes))
-            || self.path.starts_with("/memfd:hindsight")
-            || self.path.starts_with("[vvar")
-            || self.path == "[vsyscall]"
+            || self.0.path.starts_with("/memfd:hindsight")
+            || self.0.path.starts_with("[vvar")
+            || self.0.path == "[vsyscall]"
     }
 
     fn is_file(&self) -> bool {
-        self.path.starts_with('/') && !self.path.starts_with("/memfd:")
+        self.0.path.starts_with('/') && !self.0.path.starts_with("/memfd:")
     }
 
     fn flags(&self) -> u32 {
-        let bit = |letter, bit| if self.access.contains(letter) { bit } else { 0 };
+        let bit = |letter, bit| {
+            if self.0.access.contains(letter) {
+                bit
+            } else {
+                0
+            }
+        };
         bit('r', 4) | bit('w', 2) | bit('x', 1)
     }
 
     /// How many bytes of it are written.
     fn written(&self, pages: &File) -> io::Result<u64> {
-        let len = self.range.end - self.range.start;
-        let is_shared = self.access.ends_with('s');
-        if !self.access.starts_with('r') {
+        let len = self.0.range.end - self.0.range.start;
+        let is_shared = self.0.access.ends_with('s');
+        if !self.0.access.starts_with('r') {
             return Ok(0);
         }
         Ok(match (self.is_file(), is_shared) {
             (false, _) => len,
             (true, true) => 0,
-            (true, false) if self.access.contains('w') || self.was_changed(pages)? => len,
-            (true, false) if self.offset == 0 => PAGE.min(len),
+            (true, false) if self.0.access.contains('w') || self.was_changed(pages)? => len,
+            (true, false) if self.0.offset == 0 => PAGE.min(len),
             (true, false) => 0,
         })
     }
 
     /// Some of its pages are no longer those of the file.
     fn was_changed(&self, pages: &File) -> io::Result<bool> {
-        for start in self.range.clone().step_by(CHUNK as usize) {
-            let part = start..self.range.end.min(start + CHUNK);
+        for start in self.0.range.clone().step_by(CHUNK as usize) {
+            let part = start..self.0.range.end.min(start + CHUNK);
             let is_own =
                 |entry: &u64| entry & SWAPPED != 0 || entry & PRESENT != 0 && entry & OF_FILE == 0;
             if entries(pages, &part)?.iter().any(is_own) {
@@ -278,18 +263,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_maps_are_read() {
-        let read = line("7f10-8f20 r-xp 00001000 fe:00 12   /usr/lib/a b.so (deleted)").unwrap();
-        assert_eq!(read.range, 0x7f10..0x8f20);
-        assert_eq!((read.offset, read.flags()), (0x1000, 5));
-        assert_eq!(read.path, "/usr/lib/a b.so (deleted)");
-        assert!(read.is_file() && !read.is_ours());
-        let anonymous = line("1000-2000 rw-p 00000000 00:00 0 ").unwrap();
+    fn memory_of_files_and_ours_is_told_apart() {
+        let maps = Maps::parse(
+            "7f10-8f20 r-xp 00001000 fe:00 12   /usr/lib/a b.so (deleted)
+1000-2000 rw-p 00000000 00:00 0\u{20}
+200000000000-200000001000 rw-p 00000000 00:00 0
+",
+        );
+        let [file, anonymous, ours] = &maps.mappings[..] else {
+            panic!("{maps:?}");
+        };
+        assert_eq!(file.range, 0x7f10..0x8f20);
+        assert_eq!((file.offset, Dumpable(file).flags()), (0x1000, 5));
+        assert_eq!(file.path, "/usr/lib/a b.so (deleted)");
+        assert!(Dumpable(file).is_file() && !Dumpable(file).is_ours());
         assert_eq!(anonymous.path, "");
-        assert!(!anonymous.is_file());
-        let ours = line("200000000000-200000001000 rw-p 00000000 00:00 0").unwrap();
-        assert!(ours.is_ours());
-        assert!(line("nonsense").is_none());
+        assert!(!Dumpable(anonymous).is_file());
+        assert!(Dumpable(ours).is_ours());
     }
 
     #[test]

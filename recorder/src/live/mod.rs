@@ -234,8 +234,7 @@ impl Live {
         })??)
     }
 
-    /// Lets a probe act only after `times` more hits, which are counted as others are; 0: at the next one. A logpoint whose hits
-    /// the program counts itself is not held back.
+    /// Lets a probe act only after `times` more hits, which are counted as others are; 0: at the next one.
     ///
     /// # Errors
     /// There is no such probe.

@@ -442,7 +442,7 @@ pub struct ProbeView {
     pub places: Vec<ProbePlace>,
     /// How often it was hit with its condition true.
     pub hits: u64,
-    /// Hits up to this number are passed; 0: none.
+    /// Hits up to this number are skipped; 0: none.
     pub passed_until: u64,
     /// A note for the user: that the line was moved, or that the probe existed before.
     pub message: Option<String>,
@@ -450,6 +450,14 @@ pub struct ProbeView {
     pub existed: bool,
     /// Failures of its condition or message.
     pub failed: Option<super::Failed>,
+}
+
+impl ProbeView {
+    /// Returns how many of its next hits are skipped.
+    #[must_use]
+    pub fn skips(&self) -> u64 {
+        self.passed_until.saturating_sub(self.hits)
+    }
 }
 
 impl ProbeSpec {

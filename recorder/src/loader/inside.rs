@@ -229,7 +229,10 @@ fn cannot_map(what: &str, error: i32) -> Failure {
 fn syscall_instruction(process: &StoppedProcess) -> Result<u64, Failure> {
     let failed = |detail: String| Failure::Runtime(detail.into());
     let maps = Maps::read(process.pid()).map_err(|error| failed(error.to_string()))?;
-    let executable = maps.mappings.iter().filter(|mapping| mapping.executable);
+    let executable = maps
+        .mappings
+        .iter()
+        .filter(|mapping| mapping.is_executable());
     for mapping in executable.rev() {
         let len = (mapping.range.end - mapping.range.start).min(SEARCHED_BYTES) as usize;
         let code = process.read_up_to(mapping.range.start, len);

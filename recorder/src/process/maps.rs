@@ -15,10 +15,20 @@ pub struct Mapping {
     pub file: (String, u64),
     /// The file's path, or a name in brackets; empty for anonymous memory.
     pub path: String,
-    /// Whether it is executable.
-    pub executable: bool,
-    /// Whether it is writable and private: the kernel counts it as data, unless it grows down.
-    pub is_data: bool,
+    /// What it allows, as the kernel shows it: `r-xp`.
+    pub access: String,
+}
+
+impl Mapping {
+    /// Returns whether it is executable.
+    pub fn is_executable(&self) -> bool {
+        self.access.contains('x')
+    }
+
+    /// Returns whether it is writable and private: the kernel counts it as data, unless it grows down.
+    pub fn is_data(&self) -> bool {
+        self.access.contains('w') && self.access.ends_with('p')
+    }
 }
 
 /// A mapped file with code.
@@ -80,7 +90,7 @@ impl Maps {
 
     /// Returns the number of bytes that are data here and were not mapped in `before`.
     pub fn data_since(&self, before: &Maps) -> u64 {
-        let data = self.mappings.iter().filter(|mapping| mapping.is_data);
+        let data = self.mappings.iter().filter(|mapping| mapping.is_data());
         data.flat_map(|mapping| without(mapping.range.clone(), &before.mappings))
             .map(|range| range.end - range.start)
             .sum()
@@ -120,7 +130,7 @@ impl Maps {
                 first_offset: mapping.offset,
             });
             file.range.end = mapping.range.end;
-            if mapping.executable {
+            if mapping.is_executable() {
                 executable.insert(key);
             }
         }
@@ -163,7 +173,7 @@ fn mapping(line: &str) -> Option<Mapping> {
         word
     };
     let (start, end) = word().split_once('-')?;
-    let access = word();
+    let access = word().to_owned();
     let offset = u64::from_str_radix(word(), 16).ok()?;
     let device = word().to_owned();
     let inode = word().parse().ok()?;
@@ -171,8 +181,7 @@ fn mapping(line: &str) -> Option<Mapping> {
         range: u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?,
         offset,
         file: (device, inode),
-        executable: access.contains('x'),
-        is_data: access.contains('w') && access.ends_with('p'),
+        access,
         path: rest.trim_start().to_owned(),
     })
 }

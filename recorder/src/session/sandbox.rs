@@ -54,8 +54,8 @@ impl Session {
             _ => Some(Sandbox::Filter),
         };
         if self.shared.answer_sandbox(asked, found) {
-            let message = "the program is in a sandbox that it has entered by a system call of its own; what is not recorded \
-                           from there on: docs/transparency.md, \"Programs that forbid or lock what recording takes\""
+            let message = "the program is in a sandbox that it has entered by a system call of its own; docs/transparency.md, \
+                           \"Programs that forbid or lock what recording takes\", says what is not recorded after that"
                 .to_owned();
             observer.warning(&message);
             self.writing.log.append_control(&Control::Warning {

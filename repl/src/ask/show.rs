@@ -230,7 +230,7 @@ fn duration_since(started: Instant) -> String {
 /// Returns the refusal to show Parquet.
 pub fn parquet_needs_a_file() -> Error {
     Error::usage(
-        "Parquet is not for the eyes",
+        "Parquet cannot be shown on a terminal",
         Some("write it to a file: hindsight sql RECORDING QUERY -o FILE.parquet".to_owned()),
     )
 }

@@ -40,10 +40,10 @@ Examples:
   hindsight compare good bad --json | jq .result.suspects
   hindsight compare good bad --html report.html --junit report.xml
   hindsight compare --baseline a1 a2 a3 a4 a5 --candidate b1 b2 b3 b4 b5   is it slower?
-  hindsight compare good bad --accept known.json   the differences of today are no news tomorrow
+  hindsight compare good bad --accept known.json   ignore today's differences in later runs
 
 Exit codes: 0 the same, 1 different, 2 wrong usage, 3 not comparable: the message says why.
-What is not compared stands in hindsight.toml, in the working directory:
+hindsight.toml in the working directory lists what to ignore:
   [compare.ignore]
   functions = [\"log_*\"]
   results = [\"now\"]
@@ -53,8 +53,8 @@ What is not compared stands in hindsight.toml, in the working directory:
 
 /// Show where two recordings of a program differ
 ///
-/// Two runs of one build, or of two builds. Addresses, process and thread ids, times and names of temporary files are no
-/// difference, and neither are lines that have moved. The functions that most likely made the difference come first.
+/// Two runs of one build, or of two builds. Addresses, process and thread ids, times, names of temporary files and moved
+/// lines are ignored. The functions that most likely made the difference come first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -296,7 +296,9 @@ fn tell_accepted(file: &Path, found: &Comparison, judged: &Comparison, terminal:
     let so = match (found.is_same, judged.is_same) {
         (true, _) => "nothing differs now",
         (false, true) => "all of them are accepted, now and in later runs with this file",
-        (false, false) => "they are accepted, but a thread that only one side has cannot be",
+        (false, false) => {
+            "they are accepted, but a thread that only one side has cannot be accepted"
+        }
     };
     eprintln!("hindsight: {word} {}; {so}", escaped(&wrote));
 }

@@ -145,7 +145,7 @@ fn refuse_used(folder: &Path, recording: &Recording) -> Result<(), Error> {
 pub fn delete(folder: &Path) -> Result<Deleted, Error> {
     let recording = openable(folder).map_err(|error| {
         let hint = format!(
-            "if nothing of it is wanted: rm -r {}",
+            "to delete it anyway: rm -r {}",
             store::shell::word(&folder.to_string_lossy())
         );
         Error::usage(

@@ -33,7 +33,7 @@ Examples:
   hindsight export app --to s3://bucket/lake
   duckdb -c \"select run, count(*) from read_parquet('lake/table=calls/**', hive_partitioning=true) group by run\"
 
-For s3:// these variables are read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION (or
+For s3:// these variables are read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION (or \
 AWS_DEFAULT_REGION), AWS_ENDPOINT_URL (or AWS_ENDPOINT_URL_S3; for stores of others than Amazon), AWS_CA_BUNDLE.
 
 Exits with 1 when a recording was left out, or the store failed.";

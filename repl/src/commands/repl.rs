@@ -41,7 +41,7 @@ that was started here.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The recording, with or without .hindsight; or a program, its arguments behind --
+    /// The recording, with or without .hindsight; or a program; its arguments follow --
     #[arg(value_name = "RECORDING|PROGRAM")]
     target: Vec<OsString>,
     /// Look at this live session [default without RECORDING|PROGRAM: the only one]

@@ -36,8 +36,8 @@ Examples:
   hindsight report app --folded | flamegraph.pl > app.svg
   hindsight sql app \"select * from report order by inclusive_ns desc\"
 
-Times are the program's: what recording a call cost is measured in each recording and taken out, as well as
-the time in which a thread was stopped by a live session, or waited for functions to be armed. --raw shows
+Times are the program's: what recording a call cost is measured in each recording and taken out, as well as \
+the time in which a thread was stopped by a live session, or waited for functions to be armed. --raw shows \
 what was measured.";
 
 /// Show where the time went: functions, callers, call tree, flame graph

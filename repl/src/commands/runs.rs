@@ -33,8 +33,8 @@ Examples:
   hindsight runs prune --older 7d --keep-failed  deletes old recordings, after asking
   hindsight runs scan ~/recordings               adds those that were copied here
 
-The catalog is kept in $XDG_DATA_HOME/hindsight/runs, or ~/.local/share/hindsight/runs. The recordings are the truth: it
-is made again from them when it is lost.";
+The catalog is kept in $XDG_DATA_HOME/hindsight/runs, or ~/.local/share/hindsight/runs. The recordings are \
+the truth: it is made again from them when it is lost.";
 
 /// List, label and delete the runs of this machine
 ///

@@ -55,7 +55,7 @@ every event of the recording in one order.";
 )]
 pub struct Args {
     /// Recordings, with or without .hindsight, folders of them or patterns; then the question, or a command of the
-    /// prompt like \\d; - reads from stdin
+    /// prompt like \d; - reads from stdin
     #[arg(value_name = "RECORDING", required = true, num_args = 1..)]
     words: Vec<OsString>,
     /// The output format [default: by the name of the output file, else table]

@@ -29,9 +29,9 @@ Examples:
   export DEBUGINFOD_URLS=https://debuginfod.debian.net
   hindsight symbols fetch app           gets what is missing from there
 
-Debug information is looked for in the module itself, below /usr/lib/debug by build id, by the name in .gnu_debuglink, and
-in the cache of debuginfod's clients: $DEBUGINFOD_CACHE_PATH, or ~/.cache/debuginfod_client. Servers are asked by fetch
-alone, once each; a recording that is opened later finds what was fetched.";
+Debug information is looked for in the module itself, below /usr/lib/debug by build id, by the name in .gnu_debuglink, \
+and in the cache of debuginfod's clients: $DEBUGINFOD_CACHE_PATH, or ~/.cache/debuginfod_client. Only fetch asks \
+servers, once each; a recording that is opened later finds what was fetched.";
 
 /// Show which modules have debug information; fetch what is missing
 #[derive(Debug, clap::Args)]

@@ -51,7 +51,7 @@ pub fn check_process(pid: i32) -> Result<(), Error> {
         },
     };
     if i64::from(pid) == i64::from(std::process::id()) {
-        return Err(attach("it is hindsight itself"));
+        return Err(attach("it is Hindsight itself"));
     }
     if !Path::new("/proc").join(pid.to_string()).exists() {
         return Err(attach("there is no such process"));

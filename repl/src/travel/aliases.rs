@@ -151,7 +151,7 @@ fn check(name: &str, meaning: &str) -> Result<(), Error> {
     match is_verb(first) || is_sql(first) {
         true => Ok(()),
         false => Err(Error::usage(
-            format!("an alias stands for a verb, and \"{first}\" is none"),
+            format!("an alias stands for a verb, and \"{first}\" is not one"),
             Some("write: alias NAME = VERB ...; help lists the verbs".to_owned()),
         )),
     }

@@ -8,7 +8,7 @@ use server::verbs::{ALL, Description, Does, Needs};
 const WORDS: &str = "\
 Written otherwise
   step back, next back, finish back, continue back   backwards
-  continue where CONDITION     to the next call of which it is true: dur_ns > 1000000
+  continue where CONDITION     to the next matching call: dur_ns > 1000000
   delete N, unwatch N          break remove N, watch remove N
   who wrote EXPRESSION         last-write EXPRESSION
   compare RECORDING            compares this recording with another one
@@ -23,7 +23,7 @@ Others
 ";
 
 const UNKNOWN: &str = "\n\
-What is not known prints as <unknown: ...>; what was seen earlier says at which event.
+Unknown values print as <unknown: ...>; stale values name the event at which they were seen.
 ";
 
 /// Returns an overview of all verbs, for a live program or for a recorded moment. `written` are the verbs of the
@@ -118,7 +118,7 @@ ends with it. Words after the name are added to its meaning.
     ),
     (
         &["continue-where", "reverse-continue-where"],
-        "Go to the next call of which a condition is true, or to the one before
+        "Go to the next call that matches a condition, or to the previous one
 
   continue where CONDITION
   reverse-continue where CONDITION
@@ -138,7 +138,7 @@ The condition is one of SQL over the columns of calls, or of events:
   goto PLACE             goes there in A, and in B to what belongs to it
   other VERB ...         the verb in B: other where, other print total
 
-What is not compared stands in hindsight.toml, as for hindsight compare.
+hindsight.toml in the working directory lists what to ignore, as for hindsight compare.
 ",
     ),
     (

@@ -49,12 +49,6 @@ const CAUGHT: [&str; 14] = [
 ];
 /// What `handle` takes after a signal.
 const HANDLED: [&str; 5] = ["noprint", "nostop", "pass", "print", "stop"];
-/// The signals that programs use.
-const SIGNALS: [&str; 20] = [
-    "SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT",
-    "SIGIO", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGSEGV", "SIGSYS", "SIGTERM", "SIGUSR1", "SIGUSR2",
-    "SIGWINCH", "SIGXCPU",
-];
 
 /// What may stand at a place of a line.
 enum Place {
@@ -71,7 +65,7 @@ fn place(words: &[&str]) -> Place {
     match words {
         ["info" | "inf" | "i"] => Place::Subjects,
         ["catch" | "tcatch"] => Place::Words(&CAUGHT),
-        ["catch" | "tcatch", "signal"] | ["handle"] => Place::Words(&SIGNALS),
+        ["catch" | "tcatch", "signal"] | ["handle"] => Place::Words(&store::signals::NAMES),
         ["handle", ..] => Place::Words(&HANDLED),
         ["condition" | "ignore" | "commands"] => Place::Breakpoint,
         ["delete" | "del" | "d" | "enable" | "disable", ..] => Place::Breakpoint,

@@ -145,8 +145,8 @@ fn each_command_explains_itself() {
               help              Show this page, or that of a command: hindsight help record
 
             Options:
-                  --color <WHEN>  Whether the output has colour: auto (on a terminal, unless NO_COLOR is set),
-                                  always or never
+                  --color <WHEN>  When to use colour: auto (on a terminal, unless NO_COLOR is set), always or
+                                  never
               -h, --help          Print help
               -V, --version       Print version
 
@@ -192,8 +192,7 @@ fn each_command_explains_itself() {
 
             Options:
                   --color <WHEN>
-                      Whether the output has colour: auto (on a terminal, unless NO_COLOR is set), always or
-                      never
+                      When to use colour: auto (on a terminal, unless NO_COLOR is set), always or never
 
               -o, --output <NAME>
                       Where to write [default: the program's name with .hindsight, in this folder]
@@ -342,12 +341,11 @@ fn each_command_explains_itself() {
             Arguments:
               <RECORDING>...
                       Recordings, with or without .hindsight, folders of them or patterns; then the question, or
-                      a command of the prompt like \\d; - reads from stdin
+                      a command of the prompt like \d; - reads from stdin
 
             Options:
                   --color <WHEN>
-                      Whether the output has colour: auto (on a terminal, unless NO_COLOR is set), always or
-                      never
+                      When to use colour: auto (on a terminal, unless NO_COLOR is set), always or never
 
               -f, --format <FORMAT>
                       The output format [default: by the name of the output file, else table]
@@ -416,8 +414,7 @@ fn each_command_explains_itself() {
 
             Options:
                   --color <WHEN>
-                      Whether the output has colour: auto (on a terminal, unless NO_COLOR is set), always or
-                      never
+                      When to use colour: auto (on a terminal, unless NO_COLOR is set), always or never
 
                   --program <FILE>
                       With a core file: the program, if it is not where the core file says
@@ -451,8 +448,7 @@ fn each_command_explains_itself() {
 
             Options:
                   --color <WHEN>
-                      Whether the output has colour: auto (on a terminal, unless NO_COLOR is set), always or
-                      never
+                      When to use colour: auto (on a terminal, unless NO_COLOR is set), always or never
 
                   --program <FILE>
                       With a core file: the program, if it is not where the core file says
@@ -491,8 +487,7 @@ fn each_command_explains_itself() {
 
             Options:
                   --color <WHEN>
-                      Whether the output has colour: auto (on a terminal, unless NO_COLOR is set), always or
-                      never
+                      When to use colour: auto (on a terminal, unless NO_COLOR is set), always or never
 
                   --json
                       Print the result as JSON

@@ -64,7 +64,7 @@ fn aliases_are_named_listed_and_refused() {
             error: "goto" is a verb and cannot be an alias
             help: choose another name
               at --cmd 8: alias goto = print (exit code 2)
-            error: an alias stands for a verb, and "frob" is none
+            error: an alias stands for a verb, and "frob" is not one
             help: write: alias NAME = VERB ...; help lists the verbs
               at --cmd 9: alias y = frob (exit code 2)
             error: there is no alias "nothing"

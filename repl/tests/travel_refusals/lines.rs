@@ -143,7 +143,7 @@ fn verbs_that_are_none_are_told() {
             error: "x!" cannot be an alias
             help: a name is letters, digits, - and _
               at --cmd 10: alias x! = print (exit code 2)
-            error: an alias stands for a verb, and "" is none
+            error: an alias stands for a verb, and "" is not one
             help: write: alias NAME = VERB ...; help lists the verbs
               at --cmd 11: alias y = (exit code 2)
             error: there is no alias "x"
@@ -202,7 +202,7 @@ fn aliases_that_cannot_be_read_are_told() {
         help: correct the line or remove it
         --- exit code 2
         --- stderr
-        error: FOLDER/.config/hindsight/aliases:3: an alias stands for a verb, and "frob" is none
+        error: FOLDER/.config/hindsight/aliases:3: an alias stands for a verb, and "frob" is not one
         help: correct the line or remove it
         --- exit code 2
         --- stderr

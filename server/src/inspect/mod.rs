@@ -14,7 +14,6 @@ mod named_types;
 mod place;
 mod registers;
 mod returned;
-mod signals;
 mod source;
 mod stack;
 mod values;
@@ -35,10 +34,10 @@ pub use named_types::type_of;
 pub use place::{MemoryPlace, evaluate_address, evaluate_place};
 pub use registers::{RegisterValue, registers};
 pub use returned::ReturnedReport;
-pub use signals::{signal_by_name, signal_name};
 pub(crate) use source::of_line_error;
 pub use source::{SourceReport, function_source, line_source, source_line};
 pub use stack::{FrameReport, StackReport, function_name, short_function, stack};
+pub use store::signals::{signal_by_name, signal_name};
 pub use values::{
     Change, Extent, FrameVariables, Manner, Shown, ValueFormat, ValueReport, VariableReport,
     arguments, as_assignment, assign, bytes_text, evaluate, evaluate_and_keep, is_meaningless,

@@ -325,7 +325,7 @@ impl Past {
 pub(super) fn no_options(verb: &str) -> Failure {
     let message = format!("{verb} is not for catchpoints of a recording: they stop at each event");
     Failure::new(Code::NotAllowed, message).hint(
-        "go to the next event of which something is true: continue where kind = 'syscall' and text like 'write(2,%'",
+        "find the next matching event: continue where kind = 'syscall' and text like 'write(2,%'",
     )
 }
 

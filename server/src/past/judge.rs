@@ -88,7 +88,7 @@ impl Judge {
             let parsed = parsed.map_err(|error| error.one_line())?;
             judged(expr::evaluate_condition(&parsed, &context))
         }));
-        done.unwrap_or_else(|_| Err("hindsight has failed to evaluate it".to_owned()))
+        done.unwrap_or_else(|_| Err("internal error while evaluating it".to_owned()))
     }
 
     /// Says whether the condition is true here.
@@ -210,7 +210,7 @@ fn in_frames<T>(
             kept: Some(kept),
         })
     }));
-    done.unwrap_or_else(|_| Err("hindsight has failed to evaluate it".to_owned()))
+    done.unwrap_or_else(|_| Err("internal error while evaluating it".to_owned()))
 }
 
 fn no_scripts(what: &str) -> Failure {

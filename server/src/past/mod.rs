@@ -571,11 +571,11 @@ impl Past {
             true => Failure::new(
                 Code::NotAllowed,
                 format!(
-                    "{command} needs the program as it is now; you are at event {} of its past",
+                    "{command} works only in the present; you are at event {} of the program's past",
                     self.position().seq
                 ),
             )
-            .hint("return to it first: goto live"),
+            .hint("go back first: goto live"),
         }
     }
 

@@ -36,10 +36,7 @@ fn a_success_has_no_error_and_a_failure_no_result() {
 
 #[test]
 fn a_notice_is_no_answer() {
-    let notice = Notice {
-        kind: NoticeKind::Progress,
-        text: "reading".to_owned(),
-    };
+    let notice = Notice::new(NoticeKind::Progress, "reading".to_owned());
     let text = line(&Response::notice(7, notice));
     expect![[r#"{"id":7,"notice":{"kind":"progress","text":"reading"}}"#]].assert_eq(&text);
     let read: Response = serde_json::from_str(&text).unwrap();

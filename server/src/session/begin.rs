@@ -437,10 +437,7 @@ impl Announcer {
         let Some(notify) = &*client else {
             return false;
         };
-        notify(Notice {
-            kind,
-            text: text.to_owned(),
-        });
+        notify(Notice::new(kind, text.to_owned()));
         true
     }
 }

@@ -94,7 +94,7 @@ pub fn logged_place(text: &str) -> Result<LoggedPlace, Failure> {
     let (address, len) = match text.split_once(':') {
         Some((address, len)) => {
             let len = location::address(len).map_err(|_| {
-                Failure::bad_request(format!("\"{len}\" is no number of bytes"))
+                Failure::bad_request(format!("\"{len}\" is not a number of bytes"))
                     .hint("write it as 0x404028:4")
             })?;
             (address, len)

@@ -103,7 +103,7 @@ impl Command for Backtrace {
             "limit",
             "N",
             Form::NumberOption,
-            "At most so many frames [default: 100]",
+            "Show at most N frames [default: 100]",
         ),
         Word::new(
             "outermost",

@@ -120,7 +120,7 @@ impl Command for Break {
         probe_words::HIT_COUNT,
         probe_words::ALL,
         probe_words::ALL_THREADS,
-        Word::flag("once", None, "Stop once, then be gone"),
+        Word::flag("once", None, "Remove the breakpoint after its first stop"),
         probe_words::PENDING,
     ];
 

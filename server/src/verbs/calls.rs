@@ -57,7 +57,7 @@ impl Command for Calls {
             "limit",
             "N",
             Form::NumberOption,
-            "So many calls inside [default: 20]",
+            "Number of nested calls [default: 20]",
         ),
         Word::flag("full", None, "All calls around, not only the innermost 50"),
     ];

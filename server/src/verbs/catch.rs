@@ -81,7 +81,7 @@ pub enum Caught {
 
 impl Verb for Catch {
     const NAME: &'static str = "catch";
-    const DOC: &'static str = "Stop at exceptions, panics, signals, system calls and new processes\n\n  catch throw std::*          C++ exceptions of these types, where they are thrown\n  catch catch                 where one is handled; catch rethrow: where it is thrown again\n  catch panic                 Rust panics\n  catch signal SIGUSR1        a signal that a thread is about to get\n  catch syscall openat        before a system call, by name or number; without one, before any\n  catch syscall write if $rdi == 2\n  catch fork, catch vfork     a new process, after the call that made it; vfork also catches posix_spawn\n  catch exec                  another program, at its first instruction\n  catch load libplugin        a library with that in its name, or a pattern; mapped but with none of its code run yet\nThe program stays the one that is followed, unless set follow-fork-mode child: a new process runs on by itself.\n\nIn a recording, runs through time stop at its events: fork (vfork and posix_spawn are recorded as fork), exec, load, and system calls if they were recorded (--syscalls).";
+    const DOC: &'static str = "Stop at exceptions, panics, signals, system calls and new processes\n\n  catch throw std::*          C++ exceptions of these types, where they are thrown\n  catch catch                 where one is handled; catch rethrow: where it is thrown again\n  catch panic                 Rust panics\n  catch signal SIGUSR1        a signal that a thread is about to get\n  catch syscall openat        before a system call, by name or number; without one, before any\n  catch syscall write if $rdi == 2\n  catch fork, catch vfork     a new process, after the call that made it; vfork also catches posix_spawn\n  catch exec                  another program, at its first instruction\n  catch load libplugin        a library with that in its name, or a pattern; mapped, but none of its code has run\n\nThe program stays the one that is followed, unless set follow-fork-mode child: a new process runs on by itself.\n\nIn a recording, runs through time stop at its events: fork (vfork and posix_spawn are recorded as fork), exec, load, and system calls if they were recorded (--syscalls).";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = ProbeArgs<CatchAdd>;
@@ -113,7 +113,7 @@ impl Command for Catch {
     const WORDS: &'static [Word] = &[
         Word::new(
             "words",
-            "throw [TYPE] | panic | signal [NAME] | syscall [NAME..] | fork | vfork | exec | load [FILE] | list | remove ID..",
+            "throw [TYPE] | panic | signal [NAME] | syscall [NAME..] | fork | vfork | exec | load [FILE] | list | remove ID.. | enable ID.. | disable ID..",
             Form::Words,
             "What is caught",
         )
@@ -121,7 +121,7 @@ impl Command for Catch {
         Word::flag("unhandled", None, "With throw: only what is not caught"),
         probe_words::CONDITION,
         probe_words::HIT_COUNT,
-        probe_words::ALL,
+        probe_words::ALL_OF_KIND,
         probe_words::ALL_THREADS,
     ];
 

@@ -19,7 +19,7 @@ pub struct CommandsArgs {
     /// Its lines. Without any, those that it has are shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<String>,
-    /// Take its lines away.
+    /// Remove its lines.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub remove: bool,
 }
@@ -42,7 +42,7 @@ pub struct LinesOf {
 
 impl Verb for Commands {
     const NAME: &'static str = "commands";
-    const DOC: &'static str = "Set commands to run when a breakpoint stops the program\n\n  commands 2 'print total' continue     run these lines when breakpoint 2 stops it; after one that moves on, the rest is left out\n  commands 2 silent 'print n' continue  and do not show the stop itself\n  commands 2                            show its lines\n  commands 2 --remove                   take them away\n\nThe prompt and the shell run them after the verb that ended at the stop, but not with --json. At the prompt, commands 2 reads the lines that follow, up to: end. Watchpoints and catchpoints may have lines, too.";
+    const DOC: &'static str = "Set commands to run when a breakpoint stops the program\n\n  commands 2 'print total' continue     run these lines when breakpoint 2 stops it; lines after one that resumes the program are not run\n  commands 2 silent 'print n' continue  and do not show the stop itself\n  commands 2                            show its lines\n  commands 2 --remove                   remove them\n\nThe prompt and the shell run them after the verb that ended at the stop, but not with --json. At the prompt, commands 2 reads the lines that follow, up to: end. Watchpoints and catchpoints may have lines, too.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = CommandsArgs;
@@ -52,7 +52,10 @@ impl Verb for Commands {
         let session = call.target()?;
         let known = numbers(&session);
         if let Some(id) = args.id.filter(|id| !known.contains(id)) {
-            return Err(no_such(id, &known));
+            return Err(match &session {
+                Session::Recorded(past) if past.is_of_a_session() => not_of_the_past(id),
+                _ => no_such(id, &known),
+            });
         }
         match args.id {
             Some(id) if args.remove => session.at_stops().set(id, Vec::new()),
@@ -94,6 +97,13 @@ fn numbers(session: &Session) -> Vec<u32> {
     }
 }
 
+/// The past of a session has breakpoints of its own, with numbers of their own.
+fn not_of_the_past(id: u32) -> Failure {
+    let message = format!("the past has no breakpoint {id}");
+    Failure::new(Code::BreakpointNotFound, message)
+        .hint("for a breakpoint of the program, go back first: goto live")
+}
+
 fn no_such(id: u32, known: &[u32]) -> Failure {
     let failure = Failure::new(
         Code::BreakpointNotFound,
@@ -124,7 +134,7 @@ impl Command for Commands {
             "What to run; quote lines of several words",
         )
         .optional(),
-        Word::new("remove", "", Form::Flag(None), "Take the lines away"),
+        Word::new("remove", "", Form::Flag(None), "Remove the lines"),
     ];
 
     fn text(reply: &CommandsReply, asked: &CommandsArgs) -> Text {

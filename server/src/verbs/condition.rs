@@ -72,11 +72,14 @@ impl Command for Condition {
             None => "each time".to_owned(),
         };
         match reply {
-            BreakReply::Probes(reply) => {
-                Text::lines(reply.probes.iter().map(|probe| {
-                    format!("{} {}: {}", title(probe), probe.id, when(&probe.condition))
-                }))
-            }
+            BreakReply::Probes(reply) => Text::lines(reply.probes.iter().map(|probe| {
+                format!(
+                    "{} {}: {}",
+                    probe.kind.title(),
+                    probe.id,
+                    when(&probe.condition)
+                )
+            })),
             BreakReply::Recorded { breaks, .. } => Text::lines(
                 breaks
                     .iter()
@@ -86,17 +89,11 @@ impl Command for Condition {
     }
 }
 
-fn title(probe: &ProbeReport) -> String {
-    let mut word = probe.kind.word().to_owned();
-    word[..1].make_ascii_uppercase();
-    word
-}
-
 /// Gives a probe another condition. Its other properties and its state stay.
 ///
 /// # Errors
 /// [`Code::BreakpointNotFound`], [`Code::InvalidCondition`].
-pub(super) fn change(
+fn change(
     session: &LiveSession,
     id: ProbeId,
     condition: Option<&str>,

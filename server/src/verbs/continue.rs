@@ -79,7 +79,7 @@ impl Verb for Continue {
 /// Has the breakpoint where the thread stands pass its next hits.
 fn pass(call: &Call<'_>, stop: &Stop, count: u64) -> Result<(), Failure> {
     let Reason::Breakpoint { probe, .. } = stop.reason else {
-        let what = "the thread does not stand at a breakpoint whose hits could be counted";
+        let what = "the thread is not at a breakpoint, so there are no hits to count";
         return Err(Failure::bad_request(what).hint("continue without a number"));
     };
     call.run::<Ignore>(IgnoreArgs { id: probe, count })

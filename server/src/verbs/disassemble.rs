@@ -53,7 +53,7 @@ impl Command for Disassemble {
             "count",
             "N",
             Form::NumberOption,
-            "So many instructions [default: the whole function]",
+            "Number of instructions [default: the whole function]",
         ),
         Word::flag("source", None, "With the source lines between"),
     ];

@@ -85,12 +85,12 @@ fn now(
 fn then(call: &Call<'_>, past: &Past, args: &EvalArgs) -> Result<ValueReport, Failure> {
     if past.is_of_a_session() {
         // The program is there, and it is the one that can be changed.
-        return Err(past.needs_the_program("eval"));
+        return Err(past.needs_the_program(&what(&args.expression)));
     }
     if let Some((target, _)) = inspect::as_assignment(&args.expression)
         && inspect::kept_name(&target).is_none()
     {
-        return Err(past.needs_the_program(&format!("eval {target} = ...")));
+        return Err(past.needs_the_program(&what(&args.expression)));
     }
     let tell = |text| (call.notify)(Notice::new(NoticeKind::Warning, text));
     let manner = Manner::of_one(args.full).in_format(args.format);
@@ -110,6 +110,14 @@ fn then(call: &Call<'_>, past: &Past, args: &EvalArgs) -> Result<ValueReport, Fa
         }
         inspect::evaluate(&view, &target, manner, None)
     })
+}
+
+/// What an expression does, for refusals: `set x = 3` comes here, too.
+fn what(expression: &str) -> String {
+    match inspect::as_assignment(expression) {
+        Some((target, _)) => format!("assigning to {target}"),
+        None => "eval".to_owned(),
+    }
 }
 
 impl Command for Eval {

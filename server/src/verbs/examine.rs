@@ -69,7 +69,7 @@ const MAX_VALUES: usize = 65_536;
 
 impl Verb for Examine {
     const NAME: &'static str = "x";
-    const DOC: &'static str = "Show memory as numbers, texts or instructions: x/4xw &table\n\n  x/4xw &table   four words in hexadecimal\n  x/8xb $sp      eight bytes\n  x/s name       the text there\n  x/5i $pc       five instructions\nBehind the slash stand how many, the format (x d u o t a c f s i) and the size of one (b 1, h 2, w 4, g 8\nbytes). Without a format it is x, without a size w. Without an address x continues after what it showed last, in\nthe same format; at the prompt, so does an empty Enter. $_ is the address of the last one shown, $__ what stands there.";
+    const DOC: &'static str = "Show memory as numbers, texts or instructions: x/4xw &table\n\n  x/4xw &table   four words in hexadecimal\n  x/8xb $sp      eight bytes\n  x/s name       the text there\n  x/5i $pc       five instructions\n\nAfter the slash come a count, a format (x d u o t a c f s i) and a unit size (b 1, h 2, w 4, g 8 bytes); the defaults are 1, x and w. Without an address, x continues where it stopped, in the same format; at the prompt, so does an empty Enter. $_ is the address of the last unit shown, $__ is its contents.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;
@@ -110,7 +110,7 @@ impl Command for Examine {
             "format",
             "FORMAT",
             Form::TextOption(None),
-            "As after the slash of x/4xw: how many, the format, the size [default: 1xw]",
+            "As after the slash of x/4xw: the count, the format, the size [default: 1xw]",
         ),
         Word::new(
             "at",
@@ -172,7 +172,7 @@ impl Asked {
                 'h' => bytes = Some(2),
                 'w' => bytes = Some(4),
                 'g' => bytes = Some(8),
-                other => return Err(wrong(format!("\"{other}\" is no format and no size"))),
+                other => return Err(wrong(format!("\"{other}\" is neither a format nor a size"))),
             }
         }
         let letter = letter.unwrap_or('x');

@@ -80,7 +80,7 @@ impl StepsReport {
 
 impl Verb for Full {
     const NAME: &'static str = "full";
-    const DOC: &'static str = "Record every instruction of the stopped thread from here on\n\n  full 10000     full on     full off\nThe thread executes so many instructions, one by one, and stops; with on, it runs up to the next stop. Breakpoints, signals and\nCtrl-C end it earlier. All other threads are stopped, and stay so. What it did is then the past of the session: step back -i, goto\nEVENT+INSTRUCTIONS, registers, print, last-write, reverse-continue and SQL know everything at each of these instructions, until the\nprogram moves on. It is also a recording of its own, NAME-full. off ends it; or the past is that of the whole session again.";
+    const DOC: &'static str = "Record every instruction of the stopped thread from here on\n\n  full 10000     full on     full off\n\nThe thread executes that many instructions, one by one, and stops; with on, it runs up to the next stop. Breakpoints, signals and Ctrl-C end it earlier. All other threads are stopped, and stay so. What the thread did is then the past of the session: step back -i, goto EVENT+INSTRUCTIONS, registers, print, last-write, reverse-continue and SQL know everything at each of these instructions, until the program moves on. It is also a recording of its own, NAME-full. off ends it; then the past is that of the whole session again.";
     const NEEDS: Needs = Needs::RunningProgram;
     const DOES: Does = Does::Move;
     type Args = FullArgs;

@@ -39,7 +39,7 @@ pub struct GcoreReply {
 
 impl Verb for Gcore {
     const NAME: &'static str = "gcore";
-    const DOC: &'static str = "Write a core file of the stopped program\n\n  gcore     gcore /tmp/app.core\nAll threads must be stopped: pause. It has the program's memory without the traps and patches of recording. gdb\nreads it, and so does hindsight open.";
+    const DOC: &'static str = "Write a core file of the stopped program\n\n  gcore     gcore /tmp/app.core\n\nAll threads must be stopped: pause. The file has the program's memory without the traps and patches of recording. gdb reads it, and so does hindsight open.";
     const NEEDS: Needs = Needs::StoppedProgram;
     const DOES: Does = Does::Look;
     type Args = GcoreArgs;
@@ -53,7 +53,7 @@ impl Verb for Gcore {
             .iter()
             .find(|thread| thread.state == ThreadState::Running);
         if let Some(runs) = runs {
-            let message = format!("thread {} is running, and memory would change", runs.tid);
+            let message = format!("thread {} is running, so its memory could change", runs.tid);
             return Err(Failure::new(Code::NotStopped, message).hint("stop all threads: pause"));
         }
         let name = match &args.file {

@@ -37,7 +37,7 @@ pub struct HandleReply {
 
 impl Verb for Handle {
     const NAME: &'static str = "handle";
-    const DOC: &'static str = "Set whether a signal stops the program: handle SIGUSR1 nostop noprint pass\n\nA signal stops the program if it is caught (stop is catch signal) or if it will end it. It is always recorded,\nwhich print and noprint do not change, and the program always gets it: nopass is refused.";
+    const DOC: &'static str = "Set whether a signal stops the program: handle SIGUSR1 nostop noprint pass\n\nA signal stops the program if it will end it, or if stop is set, which catch signal does, too. Signals are always recorded, whatever print and noprint say, and the program always gets them: nopass is refused.";
     const NEEDS: Needs = Needs::RunningProgram;
     const DOES: Does = Does::Change;
     type Args = HandleArgs;
@@ -95,7 +95,7 @@ impl Command for Handle {
         "words",
         "SIGNAL [stop|nostop] [print|noprint] [pass]",
         Form::Words,
-        "The signal and what becomes of it",
+        "The signal and how to handle it",
     )];
 
     fn read(mut written: Map<String, Value>) -> Result<HandleArgs, Failure> {

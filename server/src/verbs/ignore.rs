@@ -1,14 +1,13 @@
 //! `ignore`: skips the next N hits of a breakpoint.
 
-use recorder::live::ProbeId;
+use recorder::live::{Action, ProbeId};
 use serde::{Deserialize, Serialize};
 
 use super::{
     BreakReply, Call, Command, Does, Form, Needs, ProbeKind, ProbeReport, ProbesReply, Text, Verb,
-    Word, condition, probes,
+    Word, probes,
 };
 use crate::protocol::{Code, Failure};
-use crate::quantity::count;
 use crate::session::{Session, of_recorder};
 
 /// The `ignore` verb.
@@ -20,13 +19,13 @@ pub struct Ignore;
 pub struct IgnoreArgs {
     /// The probe's number.
     pub id: ProbeId,
-    /// How often it is passed from now on.
+    /// How many of its next hits are skipped.
     pub count: u64,
 }
 
 impl Verb for Ignore {
     const NAME: &'static str = "ignore";
-    const DOC: &'static str = "Skip a breakpoint's next hits: ignore 2 10\n\nWithout a condition it becomes hitCount > 10, which counts from now on; condition 2 removes it. With one, hits with it true are passed. In a recording the next runs pass it, in whatever direction.";
+    const DOC: &'static str = "Skip a breakpoint's next hits: ignore 2 10\n\nIf the breakpoint has a condition, only hits that satisfy it count. ignore 2 0 skips none. In a recording, the next runs in either direction skip them.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = IgnoreArgs;
@@ -43,33 +42,16 @@ impl Verb for Ignore {
         let Some(view) = known.iter().find(|view| view.id == args.id) else {
             return Err(probes::no_such(args.id, ProbeKind::Breakpoint, &known));
         };
-        let old = view.spec.condition_text();
-        // A count that `ignore` set may be replaced.
-        let is_own = |text: &str| {
-            let rest = text.strip_prefix("hitCount > ");
-            rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        if let Some(old) = old.filter(|old| !is_own(old)) {
-            let kind = ProbeKind::of(&view.spec);
-            if kind == ProbeKind::Logpoint {
-                // The program counts its hits, and writes its messages.
-                let message = format!("logpoint {} has a condition: {old}", args.id);
-                return Err(Failure::new(Code::NotAllowed, message).hint(format!(
-                    "count within it: condition {} hitCount > {} && ({old})",
-                    args.id, args.count
-                )));
-            }
-            let passed = session.live.pass_probe(args.id, args.count);
-            let passed = passed.map_err(|error| of_recorder(&error))?;
-            return Ok(BreakReply::Probes(ProbesReply {
-                probes: vec![ProbeReport::of(&passed)],
-            }));
+        if view.spec.action == Action::LogWrites {
+            let message = format!("logpoint {} logs each write of a variable", args.id);
+            return Err(Failure::new(Code::NotAllowed, message).hint(
+                "ignore is for breakpoints, watchpoints, catchpoints and logpoints at a place",
+            ));
         }
-        let text = (args.count > 0).then(|| format!("hitCount > {}", args.count));
-        // The count restarts with the new condition.
-        let report = condition::change(&session, args.id, text.as_deref())?;
+        let changed = session.live.pass_probe(args.id, args.count);
+        let changed = changed.map_err(|error| of_recorder(&error))?;
         Ok(BreakReply::Probes(ProbesReply {
-            probes: vec![report],
+            probes: vec![ProbeReport::of(&changed)],
         }))
     }
 }
@@ -86,14 +68,22 @@ impl Command for Ignore {
             "count",
             "COUNT",
             Form::NumberOperand,
-            "How often it is passed",
+            "How many hits to skip",
         ),
     ];
 
-    fn text(_: &BreakReply, asked: &IgnoreArgs) -> Text {
+    fn text(reply: &BreakReply, asked: &IgnoreArgs) -> Text {
+        let what = match reply {
+            BreakReply::Probes(reply) => reply.probes.first().map(|probe| probe.kind),
+            BreakReply::Recorded { breaks, .. } => breaks
+                .first()
+                .filter(|known| known.caught.is_some())
+                .map(|_| ProbeKind::Catchpoint),
+        };
+        let what = what.unwrap_or(ProbeKind::Breakpoint).title();
         Text::line(match asked.count {
-            0 => format!("Breakpoint {} stops each time", asked.id),
-            times => format!("Breakpoint {} is passed {}", asked.id, count(times, "time")),
+            0 => format!("{what} {} skips no hits", asked.id),
+            hits => format!("{what} {} {}", asked.id, probes::skips(hits)),
         })
     }
 }

@@ -57,7 +57,7 @@ pub struct FunctionLine {
 
 impl Verb for InfoFunctions {
     const NAME: &'static str = "info_functions";
-    const DOC: &'static str = "List the functions whose names match a regular expression\n\n  info functions ^parse     info functions\nWithout an expression those of the program and its own libraries are listed, otherwise also those of libraries\nof the system. In SQL the recorded ones are the table functions.";
+    const DOC: &'static str = "List the functions whose names match a regular expression\n\n  info functions ^parse     info functions\n\nWithout an expression it lists those of the program and its own libraries, otherwise also those of the system's libraries. In SQL the recorded ones are the table functions.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     type Args = ListingArgs;

@@ -26,7 +26,7 @@ pub struct JumpArgs {
 
 impl Verb for Jump {
     const NAME: &'static str = "jump";
-    const DOC: &'static str = "Continue at another place in the function: jump 42, jump orders.c:42\n\nOnly the instruction pointer changes; the stack and the other registers stay. A place in another function is\nrefused: its frame does not exist.";
+    const DOC: &'static str = "Continue at another place in the function: jump 42, jump orders.c:42\n\nOnly the instruction pointer changes; the stack and the other registers stay. A place in another function is refused: its frame does not exist.";
     const NEEDS: Needs = Needs::StoppedProgram;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Location;

@@ -121,7 +121,7 @@ impl Command for Logpoint {
         probe_words::CONDITION,
         probe_words::HIT_COUNT,
         WHERE,
-        probe_words::ALL,
+        probe_words::ALL_OF_KIND,
         probe_words::PENDING,
         page::LIMIT,
         page::SKIP,

@@ -77,7 +77,7 @@ impl Command for Memory {
             "format",
             "FORMAT",
             Form::Choice(&[("hex", &[])]),
-            "hex is the only one; here for those who write it",
+            "Only hex is supported",
         ),
     ];
 

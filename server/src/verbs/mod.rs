@@ -292,7 +292,7 @@ impl Visitor for Served<'_, '_> {
             Value::Object(fields) => Value::Object(fields),
             // serde would accept a list as the fields in their order.
             _ => {
-                let message = format!("the arguments of {} are no object", V::NAME);
+                let message = format!("the arguments of {} are not an object", V::NAME);
                 return Err(Failure::bad_request(message).hint("write {\"name\": value}"));
             }
         };

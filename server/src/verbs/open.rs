@@ -29,7 +29,7 @@ impl Verb for Open {
     const NAME: &'static str = "open";
     const DOC: &'static str = "Open a recording or a core file as a session: goto, step-back, print, history
 
-The verbs that follow are about it: those that look, and those that go through time. It opens at its first event, or where a signal ended the program. `hindsight close` closes it.";
+Later commands use this session: those that inspect, and those that move in time. It opens at its first event, or where a signal ended the program. `hindsight close` closes it.";
     const NEEDS: Needs = Needs::Daemon;
     const DOES: Does = Does::Change;
     type Args = OpenArgs;

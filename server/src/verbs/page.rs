@@ -18,7 +18,7 @@ pub(super) const LIMIT: Word = Word::new(
     "limit",
     "N",
     Form::NumberOption,
-    "At most so many rows, 0 for all [default: 50]",
+    "Show at most N rows, 0 for all [default: 50]",
 );
 
 /// The option for the first row.

@@ -30,7 +30,7 @@ pub struct PrintArgs {
 
 impl Verb for Print {
     const NAME: &'static str = "print";
-    const DOC: &'static str = "Show the value of an expression\n\n  print *order       $1 = {id = 7, pieces = 3}\n  print $1.pieces    $2 = 3\n  print $            the newest value again; $$ is the one before, $$3 the third before\n  print $n = 5       a variable of the session; set $n = 5 does the same\nEach value gets a number, under which the session keeps it as it was. What a kept pointer points to is read\nwhen it is asked for.";
+    const DOC: &'static str = "Show the value of an expression\n\n  print *order       $1 = {id = 7, pieces = 3}\n  print $1.pieces    $2 = 3\n  print $            the newest value again; $$ is the one before, $$3 the third before\n  print $n = 5       a variable of the session; set $n = 5 does the same\n\nEach value gets a number, under which the session keeps it as it was. What a kept pointer points to is read when you ask for it.";
     const ALIASES: &'static [&'static str] = &["p"];
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;

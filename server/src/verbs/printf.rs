@@ -49,7 +49,7 @@ const LONGEST: usize = 10_000;
 
 impl Verb for Printf {
     const NAME: &'static str = "printf";
-    const DOC: &'static str = "Print formatted values: printf \"%d of %s\\n\", n, name\n\nThe format is that of C: %d %i %u %x %o %c %s %p %f %e %g %%, with flags, width and precision. The type of the\nvalue says how long it is; l, h and z may stand there. logpoint writes such texts each time a place is passed.";
+    const DOC: &'static str = "Print formatted values: printf \"%d of %s\\n\", n, name\n\nThe format is that of C: %d %i %u %x %o %c %s %p %f %e %g %%, with flags, width and precision. The value's type sets its size; l, h and z are accepted and ignored. logpoint writes such texts each time the program passes a place.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;

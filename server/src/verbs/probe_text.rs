@@ -201,7 +201,7 @@ fn conditions(known: &Break) -> Option<String> {
         all.push(format!("at hit {} of the whole run", known.hit_count));
     }
     if known.ignored > 0 {
-        all.push(format!("passed {} first", count(known.ignored, "time")));
+        all.push(super::probes::skips(known.ignored));
     }
     if known.once {
         all.push("once".to_owned());

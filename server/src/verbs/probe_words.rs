@@ -26,13 +26,16 @@ pub(super) const HIT_COUNT: Word = Word::new(
 pub(super) const ALL: Word = Word::flag(
     "all",
     None,
-    "With remove, enable and disable: all of them; break remove means watchpoints, catchpoints and logpoints too",
+    "With remove, enable or disable: apply to all; break remove --all also removes watchpoints, catchpoints and logpoints",
 );
+/// As [`ALL`], for a verb that knows its own kind only.
+pub(super) const ALL_OF_KIND: Word =
+    Word::flag("all", None, "With remove, enable or disable: apply to all");
 pub(super) const FUNCTION: Word = Word::new(
     "function",
     "NAME",
     Form::TextOption(Some('f')),
-    "A function, whatever it is called; * and ? match",
+    "A function name, taken literally except for * and ?",
 );
 pub(super) const PENDING: Word =
     Word::flag("pending", None, "Wait for a library that is loaded later");

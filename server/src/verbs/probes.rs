@@ -85,6 +85,9 @@ pub struct ProbeReport {
     pub once: bool,
     /// How often the probe was hit with its condition true.
     pub hits: u64,
+    /// How many of its next hits are skipped.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skips: u64,
     /// The probe existed before; its condition was replaced.
     pub existed: bool,
     /// A remark on the probe.
@@ -390,6 +393,13 @@ impl ProbeKind {
             ProbeKind::Catchpoint => "catchpoint",
         }
     }
+
+    /// Returns the name of the kind, as the first word of a line.
+    pub(super) fn title(self) -> String {
+        let mut word = self.word().to_owned();
+        word[..1].make_ascii_uppercase();
+        word
+    }
 }
 
 impl ProbeReport {
@@ -415,18 +425,30 @@ impl ProbeReport {
             all_threads,
             once,
             hits: view.hits,
+            skips: view.skips(),
             existed: view.existed,
             message: told(view),
         }
     }
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Says that hits are skipped.
+pub(super) fn skips(hits: u64) -> String {
+    match hits {
+        1 => "skips its next hit".to_owned(),
+        hits => format!("skips its next {}", count(hits, "hit")),
+    }
+}
+
 /// Returns the remark on a probe.
 fn told(view: &ProbeView) -> Option<String> {
     let failed = view.failed.as_ref().map(|failed| failed.words());
-    let left = view.passed_until.saturating_sub(view.hits);
-    let passed = (left > 0).then(|| format!("passed {} first", count(left, "time")));
-    let told = view.message.iter().cloned().chain(passed).chain(failed);
+    let skips = (view.skips() > 0).then(|| skips(view.skips()));
+    let told = view.message.iter().cloned().chain(skips).chain(failed);
     let told: Vec<String> = told.collect();
     (!told.is_empty()).then(|| told.join("; "))
 }

@@ -22,7 +22,7 @@ const ENTRY_PATIENCE: Duration = Duration::from_secs(60);
 
 impl Verb for Restart {
     const NAME: &'static str = "restart";
-    const DOC: &'static str = "Start the program again with the same arguments and breakpoints, in a new recording\n\nThis is gdb's run, without its question.";
+    const DOC: &'static str = "Start the program again with the same arguments and breakpoints, in a new recording\n\nLike gdb's run, without the confirmation.";
     const NEEDS: Needs = Needs::Program;
     const DOES: Does = Does::Change;
     type Args = Nothing;
@@ -62,13 +62,11 @@ impl Verb for Restart {
             if let Err(failure) = set_again(&old, &session, probe) {
                 let what = ProbeKind::of(&probe.spec).word();
                 let location = &probe.spec.location;
-                (call.notify)(Notice {
-                    kind: NoticeKind::Warning,
-                    text: format!(
-                        "{what} {} ({location}) was not set again: {failure}",
-                        probe.id
-                    ),
-                });
+                let text = format!(
+                    "{what} {} ({location}) was not set again: {failure}",
+                    probe.id
+                );
+                (call.notify)(Notice::new(NoticeKind::Warning, text));
             }
         }
         let timeout = match stops_somewhere(&probes) {
@@ -118,6 +116,10 @@ fn set_again(old: &LiveSession, session: &LiveSession, probe: &ProbeView) -> Res
     let view = session.live.add_probe(spec).map_err(failed)?;
     if let Some(watched) = watched {
         session.remember_watched(view.id, watched);
+    }
+    if probe.skips() > 0 {
+        let skipped = session.live.pass_probe(view.id, probe.skips());
+        skipped.map_err(failed)?;
     }
     if probe.state == ProbeState::Disabled {
         session.live.enable_probe(view.id, false).map_err(failed)?;

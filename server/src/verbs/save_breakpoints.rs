@@ -161,7 +161,7 @@ fn line_of(probe: &ProbeReport) -> String {
         (Some(condition), _) => _ = write!(line, " --condition '{condition}'"),
         (None, _) => {}
     }
-    switched(&line, probe.enabled)
+    switched(&line, probe.enabled) + &skipping(probe.skips)
 }
 
 /// Returns the line that sets a breakpoint of a recording.
@@ -182,7 +182,15 @@ fn line_of_break(known: &Break) -> String {
     if let Some(condition) = &known.condition {
         _ = write!(line, " if {condition}");
     }
-    switched(&line, !known.disabled)
+    switched(&line, !known.disabled) + &skipping(known.ignored)
+}
+
+/// A remark on the hits that were to be skipped: the number of the breakpoint, which `ignore` takes, is known only once it is set.
+fn skipping(hits: u64) -> String {
+    match hits {
+        0 => String::new(),
+        hits => format!("# it skipped its next hits: ignore NUMBER {hits}\n"),
+    }
 }
 
 fn line_of_watch(watch: &WatchLine) -> String {
@@ -222,6 +230,11 @@ mod tests {
         assert_eq!(
             probe("breakpoint", "f", more),
             "break f --once if n == \"x\"\n"
+        );
+        let more = serde_json::json!({"skips": 3});
+        assert_eq!(
+            probe("breakpoint", "f", more),
+            "break f\n# it skipped its next hits: ignore NUMBER 3\n"
         );
         let more = serde_json::json!({"template": "n={n}", "enabled": false});
         assert_eq!(

@@ -241,7 +241,7 @@ pub fn session(report: &SessionReport) -> Text {
     }
     if let (Some(seq), false) = (report.past, report.status == StateWord::Recorded) {
         text.push(format!(
-            "Event {seq} of its past is looked at; to the program as it is now: goto live"
+            "You are viewing event {seq} of its past; goto live returns to the present"
         ));
     }
     text

@@ -48,7 +48,7 @@ pub struct Skipped {
 
 impl Verb for Trace {
     const NAME: &'static str = "trace";
-    const DOC: &'static str = "Start recording the calls of more functions\n\nA running program need not be stopped. Examples: hindsight trace 'parse_*' Queue::push; hindsight trace module:libz.so.1. What cannot be recorded is said with the reason. gdb's trace sets a tracepoint: that is logpoint here.";
+    const DOC: &'static str = "Start recording the calls of more functions\n\nA running program need not be stopped. Examples: hindsight trace 'parse_*' Queue::push; hindsight trace module:libz.so.1. It names the functions that cannot be recorded, and why. gdb's trace sets a tracepoint: that is logpoint here.";
     const NEEDS: Needs = Needs::RunningProgram;
     const DOES: Does = Does::Change;
     type Args = TraceArgs;

@@ -67,7 +67,7 @@ impl Verb for Watch {
     const DOC: &'static str =
         "Stop when a value is written or read; in a recording, where it changed
 
-In a recording a variable of the function that is looked at is watched in that function alone, a global one everywhere. In a program, the next access after that function has returned is reported as such, and the watchpoint is removed. While something is watched, runs through time pass the stops of the recording at which nothing has changed.";
+A local variable is watched in its function only, a global variable everywhere. In a program, the next access after that function has returned is reported as such, and the watchpoint is removed. While you watch a value, runs through a recording stop only where it changed.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;
@@ -117,7 +117,7 @@ impl Command for Watch {
         Word::flag("access", None, "Stop at reads and writes"),
         probe_words::CONDITION,
         probe_words::HIT_COUNT,
-        probe_words::ALL,
+        probe_words::ALL_OF_KIND,
         probe_words::ALL_THREADS,
     ];
 

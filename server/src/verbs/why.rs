@@ -27,7 +27,7 @@ impl Verb for Why {
     const NAME: &'static str = "why";
     const DOC: &'static str = "Show the chain of recorded events that led to a call or a value
 
-Of a call: its callers, where its arguments were returned before, and where an error that it returned came up first. Of a value: between which events it was written, and which calls were open then. \"Same value\" says that two values are equal, and not that one came of the other. `hindsight why RECORDING SEQ` asks a recording that is not open.";
+Of a call: its callers, where its arguments were returned before, and where an error that it returned came up first. Of a value: between which events it was written, and which calls were open then. \"Same value\" means that two values are equal, not that one caused the other. `hindsight why RECORDING SEQ` asks a recording that is not open.";
     const NEEDS: Needs = Needs::Recording;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;
@@ -46,13 +46,13 @@ impl Command for Why {
             "of",
             "SEQ|EXPRESSION",
             Form::Rest,
-            "An event, mostly that of a call; or an expression, as for print",
+            "An event, usually a call's; or an expression, as for print",
         ),
         Word::new(
             "at",
             "SEQ",
             Form::NumberOption,
-            "The expression is meant at this event [default: here]",
+            "Evaluate the expression at this event [default: here]",
         ),
     ];
 

@@ -118,6 +118,22 @@ fn one_process_has_it_open_and_telling_goes_on() {
     assert_eq!(world.names(), ["a.hindsight"]);
 }
 
+/// Whoever holds the lock of sled's file only, as versions without a lock of the catalog do, loses nothing.
+#[test]
+fn entries_that_another_version_has_open_are_not_taken_for_damaged() {
+    let world = World::new();
+    world.record("a");
+    assert_eq!(world.names(), ["a.hindsight"]);
+    let db = world.folder().join(DB_DIR).join("db");
+    let held = fs::File::open(&db).unwrap();
+    held.lock().unwrap();
+    let refused = Catalog::open(&world.folder(), Duration::from_millis(50));
+    assert!(matches!(refused, Err(Error::CatalogInUse { .. })));
+    assert!(db.exists(), "the entries are still there");
+    drop(held);
+    assert_eq!(world.names(), ["a.hindsight"]);
+}
+
 #[test]
 fn a_recording_that_was_not_closed_is_looked_at_again() {
     let world = World::new();

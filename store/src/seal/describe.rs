@@ -5,45 +5,11 @@ use super::pair::{Numbered, Sink};
 use crate::columns::{EventKind, EventRow};
 use crate::control::Control;
 use crate::error::Result;
+use crate::signals::signal_name;
 use crate::wire::{GapReason, Record, UNKNOWN_ERROR};
 
 const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
-
-/// Names of signals 1 to 31.
-const SIGNALS: [&str; 31] = [
-    "SIGHUP",
-    "SIGINT",
-    "SIGQUIT",
-    "SIGILL",
-    "SIGTRAP",
-    "SIGABRT",
-    "SIGBUS",
-    "SIGFPE",
-    "SIGKILL",
-    "SIGUSR1",
-    "SIGSEGV",
-    "SIGUSR2",
-    "SIGPIPE",
-    "SIGALRM",
-    "SIGTERM",
-    "SIGSTKFLT",
-    "SIGCHLD",
-    "SIGCONT",
-    "SIGSTOP",
-    "SIGTSTP",
-    "SIGTTIN",
-    "SIGTTOU",
-    "SIGURG",
-    "SIGXCPU",
-    "SIGXFSZ",
-    "SIGVTALRM",
-    "SIGPROF",
-    "SIGWINCH",
-    "SIGIO",
-    "SIGPWR",
-    "SIGSYS",
-];
 
 /// Adds a record of a thread, other than enters, leaves, thread exits and system calls; output to other files is not an event.
 pub(super) fn record<S: Sink>(
@@ -211,12 +177,4 @@ fn gap<S: Sink>(
         value: lost.map(|lost| lost as i64),
         ..row.text(&reason)
     })
-}
-
-/// Returns the name of a signal.
-pub(super) fn signal_name(signal: i32) -> String {
-    let named = usize::try_from(signal - 1)
-        .ok()
-        .and_then(|i| SIGNALS.get(i));
-    named.map_or_else(|| format!("signal {signal}"), |name| (*name).to_string())
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::describe::signal_name;
 use super::message::{object, render};
 use super::pair::{Numbered, Sink};
 use crate::columns::{CaptureRow, EventKind, EventRow};
@@ -13,6 +12,7 @@ use crate::control::{
     Control, Exception, LiveProbe, LogPart, LoggedWrite, Passed, Pause, PauseReason, Write,
 };
 use crate::error::Result;
+use crate::signals::signal_name;
 use crate::wire::{self, Capture, Section};
 
 /// The live probes.

@@ -39,5 +39,5 @@ pub use part::Part;
 pub(crate) use part::is_part_file;
 pub use sealer::Sealer;
 pub use state::SealState;
-pub use tail::{seal_rest_while, seal_tail, seal_tail_while};
+pub use tail::{seal_rest_while, seal_tail};
 pub use terms::{Ending, Progress, SealOptions, Sealed, SealedPart};

@@ -4,9 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::describe::signal_name;
 use crate::clock::Clock;
 use crate::control::Control;
+use crate::signals::signal_name;
 
 /// Most builds that are kept: a list of recordings shows the program and its libraries, not thousands of plugins.
 const MOST_BUILDS: usize = 256;

@@ -50,25 +50,11 @@ pub fn seal_rest_while(
 /// In a live recording, that is everything older than the last watermark, otherwise everything. When the recorder
 /// removes a segment that is being read, the reader starts over from the recorder's newer checkpoint.
 ///
-/// # Errors
-/// When the state, the log or the folder cannot be used.
-pub fn seal_tail(
-    recording: &Recording,
-    out_dir: &Path,
-    options: SealOptions,
-    mut progress: impl FnMut(&Progress),
-) -> Result<Sealed> {
-    seal_tail_while(recording, out_dir, options, |step| {
-        progress(step);
-        true
-    })
-}
-
-/// As [`seal_tail`], as long as `goes_on` returns true; it is called from time to time.
+/// It goes on as long as `goes_on`, which is called from time to time, returns true.
 ///
 /// # Errors
-/// As there; [`Error::SealingLeft`].
-pub fn seal_tail_while(
+/// When the state, the log or the folder cannot be used; [`Error::SealingLeft`].
+pub fn seal_tail(
     recording: &Recording,
     out_dir: &Path,
     options: SealOptions,

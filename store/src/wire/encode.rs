@@ -1,13 +1,12 @@
-//! Encodes records as the target does, for synthetic logs and for the tests of the decoder.
+//! Encodes records as the target does, for recordings that are derived from other ones.
 
 use super::{
     CAPTURE_REGISTER_WORDS, CAPTURE_REGISTERS, ENTER_MAX_XMM, EnterForm, FRAMES_LEFT,
-    FUNCTION_BITS, FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS, GapReason, INT_ARGS, KIND_CAPTURE,
-    KIND_CONDITION_ERROR, KIND_ENTER, KIND_ENTER_NOLEAVE, KIND_ENTER_ONLY, KIND_ENTER_TAIL,
-    KIND_EXEC, KIND_FORK, KIND_GAP, KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT, KIND_SYSCALL,
-    KIND_THREAD, KIND_THREAD_EXIT, KIND_THREAD_NAME, LEAVE_XMM, LEN_SHIFT, LOG_COUNT_SHIFT,
-    LOG_MAX_VALUES, Leave, PROBE_BITS, RING_WAIT, SLOT_POSITION, SLOT_SHIFT, SYSCALL_BEGINS,
-    SYSCALL_ENDS, Section, THREAD_NAME_LEN, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
+    FUNCTION_BITS, FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS, INT_ARGS, KIND_ENTER,
+    KIND_ENTER_NOLEAVE, KIND_ENTER_ONLY, KIND_ENTER_TAIL, KIND_EXEC, KIND_FORK, KIND_LEAVE,
+    KIND_OUTPUT, KIND_SYSCALL, KIND_THREAD, KIND_THREAD_EXIT, LEAVE_XMM, LEN_SHIFT, Leave,
+    SLOT_POSITION, SLOT_SHIFT, SYSCALL_BEGINS, SYSCALL_ENDS, Section, THREAD_NAME_LEN, VALUE_SHIFT,
+    WORD_LEN, XMM_SHIFT,
 };
 
 /// The fields of an enter record.
@@ -77,12 +76,6 @@ pub fn push_thread(block: &mut Vec<u8>, ticks: u64, tid: u32, stack: (u64, u64),
     push_name(block, name);
 }
 
-/// Appends a thread name record; a name of more than 16 bytes is cut.
-pub fn push_thread_name(block: &mut Vec<u8>, ticks: u64, tid: u32, name: &[u8]) {
-    push_value(block, ticks, KIND_THREAD_NAME, tid.into());
-    push_name(block, name);
-}
-
 fn push_name(block: &mut Vec<u8>, name: &[u8]) {
     let mut padded = [0; THREAD_NAME_LEN];
     let len = name.len().min(THREAD_NAME_LEN);
@@ -106,12 +99,6 @@ pub fn push_thread_exit(block: &mut Vec<u8>, ticks: u64, tid: u32) {
     push_value(block, ticks, KIND_THREAD_EXIT, tid.into());
 }
 
-/// Appends a gap record.
-pub fn push_gap(block: &mut Vec<u8>, ticks: u64, lost: u64, reason: GapReason) {
-    push_value(block, ticks, KIND_GAP, reason.code());
-    push(block, lost);
-}
-
 /// Appends a fork record.
 pub fn push_fork(block: &mut Vec<u8>, ticks: u64, child_pid: u32) {
     push_value(block, ticks, KIND_FORK, child_pid.into());
@@ -122,41 +109,6 @@ pub fn push_exec(block: &mut Vec<u8>, ticks: u64, path: &[u8]) {
     push(block, ticks);
     push(block, (path.len() as u64) << LEN_SHIFT | tag(KIND_EXEC, 0));
     push_padded(block, path);
-}
-
-/// Appends an exec record that says that the last one failed; `error` is not 0.
-pub fn push_exec_failed(block: &mut Vec<u8>, ticks: u64, error: u8) {
-    push_value(block, ticks, KIND_EXEC, error.into());
-}
-
-/// Appends a logpoint record.
-///
-/// # Panics
-/// When there are more than 64 words or the probe's number has more than 28 bits.
-pub fn push_logpoint(block: &mut Vec<u8>, ticks: u64, probe: u32, words: &[u64]) {
-    assert!(words.len() <= LOG_MAX_VALUES, "at most 64 words");
-    assert!(probe >> PROBE_BITS == 0, "28 bits");
-    let count = (words.len() as u64) << LOG_COUNT_SHIFT;
-    push(block, ticks);
-    push(
-        block,
-        count | u64::from(probe) << VALUE_SHIFT | tag(KIND_LOGPOINT, 0),
-    );
-    words.iter().for_each(|word| push(block, *word));
-}
-
-/// Appends a capture record.
-pub fn push_capture(
-    block: &mut Vec<u8>,
-    ticks: u64,
-    registers: Option<[u64; CAPTURE_REGISTER_WORDS]>,
-    sections: &[Section<'_>],
-) {
-    let (flags, payload) = capture_payload(registers, sections);
-    push(block, ticks);
-    let len = (payload.len() as u64) << LEN_SHIFT;
-    push(block, len | flags << VALUE_SHIFT | tag(KIND_CAPTURE, 0));
-    block.extend_from_slice(&payload);
 }
 
 /// Returns the flags of a capture and the words after its head.
@@ -175,16 +127,6 @@ pub(crate) fn capture_payload(
         push_padded(&mut payload, section.bytes);
     }
     (registers.map_or(0, |_| CAPTURE_REGISTERS), payload)
-}
-
-/// Appends a condition error record.
-///
-/// # Panics
-/// When the probe's number has more than 28 bits.
-pub fn push_condition_error(block: &mut Vec<u8>, ticks: u64, probe: u32, addr: u64) {
-    assert!(probe >> PROBE_BITS == 0, "28 bits");
-    push_value(block, ticks, KIND_CONDITION_ERROR, probe.into());
-    push(block, addr);
 }
 
 /// Appends the record of a system call that begins: its number, its arguments, where it is, the stack pointer.
@@ -219,13 +161,6 @@ pub fn push_frames_left(block: &mut Vec<u8>, ticks: u64, stack: u64) {
     push(block, stack);
 }
 
-/// Appends the record of a wait for room in the ring that began at `since`, in ticks.
-pub fn push_ring_wait(block: &mut Vec<u8>, ticks: u64, since: u64) {
-    push(block, ticks);
-    push(block, tag(KIND_SYSCALL, RING_WAIT.into()));
-    push(block, since);
-}
-
 fn push_syscall_words(
     block: &mut Vec<u8>,
     ticks: u64,
@@ -241,13 +176,13 @@ fn push_syscall_words(
     block.extend_from_slice(&sections);
 }
 
-fn push_value(block: &mut Vec<u8>, ticks: u64, kind: u8, value: u64) {
+pub(super) fn push_value(block: &mut Vec<u8>, ticks: u64, kind: u8, value: u64) {
     push(block, ticks);
     push(block, value << VALUE_SHIFT | tag(kind, 0));
 }
 
 /// The low byte of word 1.
-fn tag(kind: u8, xmm_count: usize) -> u64 {
+pub(super) fn tag(kind: u8, xmm_count: usize) -> u64 {
     (xmm_count as u64) << XMM_SHIFT | u64::from(kind)
 }
 
@@ -256,7 +191,7 @@ fn slot_bits(slot: u64) -> u64 {
     (slot >> SLOT_SHIFT) << SLOT_POSITION
 }
 
-fn push(block: &mut Vec<u8>, word: u64) {
+pub(super) fn push(block: &mut Vec<u8>, word: u64) {
     block.extend_from_slice(&word.to_le_bytes());
 }
 

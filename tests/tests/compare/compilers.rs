@@ -57,7 +57,7 @@ fn what_one_build_inlines_is_no_difference() {
         ends_with(&ended, 0);
         let text = ended.text();
         assert!(text.contains("Only A has mk (10 calls"), "{name}: {text}");
-        let told = "the other build has no code of its own for it: it is inlined";
+        let told = "the other build inlined it, so it has no separate code";
         assert!(text.contains(told), "{name}: {text}");
         let told = "Inlined at other places in one build, so their calls are not compared: ";
         assert!(text.contains(told), "{name}: {text}");

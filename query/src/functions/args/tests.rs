@@ -1,3 +1,5 @@
+//! Goal: arguments and results are shown as their types say. Method: prototypes and the registers of a call, as written here.
+
 use debuginfo::prototypes::Ellipsis;
 use expect_test::{Expect, expect};
 use store::control::{ParameterPlace, SecondPlace};

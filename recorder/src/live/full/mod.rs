@@ -36,6 +36,7 @@ use super::{
 };
 use crate::{
     Result, clock,
+    process::Maps,
     return_trampoline::unhook,
     stop::{Registers, procfs, ptrace},
 };
@@ -224,11 +225,11 @@ impl Tracer {
                 .iter()
                 .any(|shadow| (shadow.base..shadow.base.saturating_add(shadow.bytes)).contains(&at))
         };
-        let shared = procfs::text(format!("/proc/{}/maps", self.tracee.pid)).unwrap_or_default();
+        let maps = Maps::read(self.tracee.pid).unwrap_or_default();
+        let shared = maps.mappings.iter();
         let rings: Vec<u64> = shared
-            .lines()
-            .filter(|line| line.contains("/memfd:hindsight"))
-            .filter_map(|line| u64::from_str_radix(line.split('-').next()?, 16).ok())
+            .filter(|mapping| mapping.path.starts_with("/memfd:hindsight"))
+            .map(|mapping| mapping.range.start)
             .collect();
         let ran = clock::monotonic_ns().saturating_sub(began(self.tracee.pid));
         let standing = Standing {

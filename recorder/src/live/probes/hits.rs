@@ -193,6 +193,9 @@ impl Tracer {
             self.tell_count(probe);
             (self.total_hits(probe), probe.view.passed_until)
         };
+        if passed_until != 0 && hits >= passed_until {
+            self.all_skipped(id);
+        }
         if hits <= passed_until || (hit_count != 0 && hits != hit_count) {
             return None;
         }
@@ -200,6 +203,14 @@ impl Tracer {
             self.log(tid, id);
         }
         Some(Wanted { hits, thrown })
+    }
+
+    /// Lets the program evaluate a probe again, of which no more hits are skipped.
+    fn all_skipped(&mut self, id: ProbeId) {
+        if let Some(probe) = self.probes.by_id.get_mut(&id) {
+            probe.view.passed_until = 0;
+        }
+        self.compile_later(id);
     }
 
     fn log(&mut self, tid: Tid, id: ProbeId) {

@@ -69,7 +69,12 @@ impl Probe {
             spec.location,
             Location::Function(_) | Location::Line { .. } | Location::Address(_)
         );
-        place && (spec.condition.is_some() || spec.hit_count != 0 || self.logs())
+        place && (spec.condition.is_some() || spec.hit_count != 0 || self.logs() || self.skips())
+    }
+
+    /// Returns whether hits are skipped, which only the tracer counts down.
+    pub fn skips(&self) -> bool {
+        self.view.passed_until != 0
     }
 }
 
@@ -556,8 +561,9 @@ impl Tracer {
             0 => 0,
             times => hits.saturating_add(times),
         };
-        let view = probe.view.clone();
-        Ok(ProbeView { hits, ..view })
+        self.compile_later(id);
+        self.settle_compiled();
+        self.view(id).ok_or_else(unknown)
     }
 
     pub fn enable_probe(&mut self, id: ProbeId, on: bool) -> LiveResult<ProbeView> {

@@ -101,7 +101,10 @@ impl Tracer {
             source,
         })?;
         // The last mappings are the dynamic linker's and the kernel's, which are never patched.
-        let executable = maps.mappings.iter().filter(|mapping| mapping.executable);
+        let executable = maps
+            .mappings
+            .iter()
+            .filter(|mapping| mapping.is_executable());
         for mapping in executable.rev() {
             let len = (mapping.range.end - mapping.range.start).min(4 << 20) as usize;
             let code = self.tracee.memory.read_up_to(mapping.range.start, len);

@@ -111,7 +111,7 @@ pub fn asked_of_daemon<V: Verb>(
     };
     let mut notify = |notice: server::protocol::Notice| match notice.kind {
         NoticeKind::Progress => progress.setup(&notice.text),
-        NoticeKind::Running => progress.running(&notice.text),
+        NoticeKind::Running => progress.running(&notice.text, notice.may_leave),
         NoticeKind::Warning => progress.warning(&notice.text),
     };
     let wait = Wait {

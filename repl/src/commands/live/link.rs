@@ -102,7 +102,7 @@ impl Link {
         let progress = Arc::clone(&self.progress);
         let recording = InProcess::new(past).telling(Arc::new(move |notice| match notice.kind {
             NoticeKind::Progress => progress.setup(&notice.text),
-            NoticeKind::Running => progress.running(&notice.text),
+            NoticeKind::Running => progress.running(&notice.text, notice.may_leave),
             NoticeKind::Warning => progress.warning(&notice.text),
         }));
         self.recording.replace(Some(recording));

@@ -103,7 +103,7 @@ pub struct Start {
     common: Common,
     #[command(flatten)]
     launching: Launching,
-    /// The program and its arguments; those that begin with a hyphen stand behind --
+    /// The program and its arguments; put arguments that begin with a hyphen after --
     #[arg(value_name = "PROGRAM", required = true)]
     command: Vec<OsString>,
 }

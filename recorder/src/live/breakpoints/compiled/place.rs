@@ -17,6 +17,7 @@ use crate::{
         condition::{Condition, Message},
         event_loop::Tracer,
         model::{Action, EvaluatedBy, ProbeId, ProbeSpec},
+        probes::Probe,
     },
 };
 
@@ -24,6 +25,7 @@ use crate::{
 const MOST_CODE_BYTES: u64 = 32 << 10;
 const COUNTED: &str = "the tracer counts how often threads come there";
 const SCRIPT: &str = "its condition is JavaScript";
+const SKIPPED: &str = "its next hits are skipped";
 const KEPT: &str = "the registers or the stack are kept with it";
 /// Size in bytes of `struct hs_log_spec` in agent/runtime/logpoint.c, and of the addition for each string.
 const SPEC_BYTES: u64 = 16;
@@ -190,7 +192,9 @@ impl Tracer {
             }
         };
         let counts = spec.hit_count != 0;
+        let skips = self.probes.by_id.get(&id).is_some_and(Probe::skips);
         let message = match &spec.action {
+            Action::Log(_) if skips => Some(Err(SKIPPED.to_owned())),
             // Only the tracer reads what is captured of a thread.
             Action::Log(_) if !counts && self.probes.capture.any() => Some(Err(KEPT.to_owned())),
             Action::Log(message) if !counts => Some(self.words(message, (address, inside))),
@@ -229,6 +233,11 @@ impl Tracer {
                 program(condition, Then::Ask, None),
                 None,
                 EvaluatedBy::InProgram,
+            )),
+            None if skips && question.is_some() => Ok((
+                program(None, Then::Ask, question),
+                None,
+                EvaluatedBy::Asked(SKIPPED.to_owned()),
             )),
             None => Err("it always stops".to_owned()),
         }
