@@ -189,10 +189,10 @@ fn refuse_sets(a: &Path, b: &Path) -> Result<(), Error> {
             (Some(set), None) => set.join("NAME"),
             (None, _) => word.to_owned(),
         };
-        store::shell::word(&path.to_string_lossy()).into_owned()
+        store::shell::word(&path.to_string_lossy())
     };
     let [first, second] = [(a, &sets[0]), (b, &sets[1])].map(word);
-    let name = store::shell::word(&set.to_string_lossy()).into_owned();
+    let name = store::shell::word(&set.to_string_lossy());
     Err(Error::usage(
         format!(
             "{} is a set of recordings, and one pair of recordings is compared at a time",

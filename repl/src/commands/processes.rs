@@ -66,7 +66,7 @@ fn no_set(named: &Path) -> Error {
     let shown = named.display();
     match recording::resolve(named) {
         Ok(_) => {
-            let word = store::shell::word(&named.to_string_lossy()).into_owned();
+            let word = store::shell::word(&named.to_string_lossy());
             Error::usage(
                 format!("{shown} is one recording, and no set of them"),
                 Some(format!(
