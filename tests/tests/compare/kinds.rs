@@ -387,10 +387,14 @@ fn fingerprints_are_the_same_in_every_run() {
 #[test]
 fn two_bugs_of_one_function_have_two_fingerprints() {
     let scratch = Scratch::new("compare-two-bugs");
-    // No call that is recorded differs: the output alone shows what `main` does.
-    made(&scratch, "good", "puts(\"total 5\");");
-    made(&scratch, "one", "puts(\"total 6\");");
-    made(&scratch, "other", "puts(\"total 7\");");
+    // No call below `main` differs: the output alone shows what it does.
+    for (name, act) in [("five", "5"), ("six", "6"), ("seven", "7")] {
+        made(&scratch, name, &format!("puts(\"total {act}\");"));
+    }
+    for (name, build) in [("good", "five"), ("one", "six"), ("other", "seven")] {
+        let app = Program::new(scratch.join(build).join("app"), scratch.path());
+        record(&scratch, name, &["-f", "main", "-f", "step"], &app);
+    }
     let suspect = |name: &str| -> String {
         ends_with(
             &compare(&scratch, &["good", name, "--sarif", "out.sarif"]),
