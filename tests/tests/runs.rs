@@ -295,16 +295,17 @@ fn a_lost_database_of_the_catalog_is_made_again_unasked() {
     assert_eq!(after.lines().count(), 5, "{after}");
 }
 
-/// Exports all tables of a recording, and returns the most memory that this took, in MiB.
-fn memory_of_export(scratch: &Scratch, name: &str) -> f64 {
+/// Exports a table of a recording, and returns the most memory that this took, in MiB.
+fn memory_of_export(scratch: &Scratch, name: &str, table: &str) -> f64 {
     const MEASURE: &str = "import resource, subprocess, sys\n\
         subprocess.run(sys.argv[1:], check=True, stdout=sys.stderr)\n\
         print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
     let hindsight = Hindsight::path().to_string_lossy().into_owned();
-    let to = format!("lake-{name}");
-    let args = ["-c", MEASURE, &hindsight, "export", name, "--to", &to];
+    let to = format!("lake-{name}-{table}");
+    let export = ["export", name, "--to", &to, "--table", table];
     let measured = Program::new("python3", scratch.path())
-        .args(args)
+        .args(["-c", MEASURE, &hindsight])
+        .args(export)
         .env("XDG_DATA_HOME", scratch.join("data"))
         .run();
     let kib = measured.text().trim().parse::<f64>();
@@ -312,22 +313,19 @@ fn memory_of_export(scratch: &Scratch, name: &str) -> f64 {
 }
 
 #[test]
-fn an_export_of_ten_times_the_calls_needs_hardly_more_memory() {
+fn a_table_of_ten_times_the_calls_needs_hardly_more_memory_to_export() {
     let scratch = Scratch::new("runs-export-memory");
     record(&scratch, "25", &["-o", "short"]);
     record(&scratch, "30", &["-o", "long"]);
     let calls = "select count(*) from calls where function = 'fib'";
     assert_eq!(rows(&scratch, &["short", calls]), ["242785"]);
     assert_eq!(rows(&scratch, &["long", calls]), ["2692537"]);
-    let (short, long) = (
-        memory_of_export(&scratch, "short"),
-        memory_of_export(&scratch, "long"),
-    );
-    eprintln!("{short} MiB, {long} MiB");
-    assert!(
-        long < short * 1.5,
-        "{short} MiB, and {long} MiB of ten times the calls"
-    );
+    for table in ["calls", "events"] {
+        let of = |name: &str| memory_of_export(&scratch, name, table);
+        let (short, long) = (of("short"), of("long"));
+        let what = format!("{table}: {short} MiB, and {long} MiB of ten times the calls");
+        assert!(long < short * 1.5, "{what}");
+    }
 }
 
 #[test]
