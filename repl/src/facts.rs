@@ -180,7 +180,11 @@ impl Facts {
                 "no_aslr": manifest.settings.no_aslr,
                 "log_writes": manifest.settings.log_writes,
             },
-            "host": { "kernel": manifest.host.kernel, "cpu": manifest.host.cpu },
+            "host": {
+                "kernel": manifest.host.kernel,
+                "cpu": manifest.host.cpu,
+                "name": manifest.host.name,
+            },
             "tsc_hz": manifest.clock.tsc_hz,
             "format_version": manifest.format_version,
             "hindsight_version": manifest.hindsight_version,

@@ -8,6 +8,7 @@ use query::runs::find;
 use serde_json::{Value, json};
 use server::inspect::signal_name;
 use store::Summary;
+use store::format::RECORDING_SUFFIX;
 use store::labels::Labels;
 use store::recording;
 use store::set::{self, PROCESSES_FILE, Process};
@@ -28,6 +29,18 @@ pub fn named(word: &Path) -> Option<PathBuf> {
 pub fn around(recording: &Path) -> Option<&Path> {
     let folder = recording.parent()?;
     folder.join(PROCESSES_FILE).is_file().then_some(folder)
+}
+
+/// Returns the names of a set's recordings, in the order in which they began.
+pub fn members(set: &Path) -> Vec<String> {
+    let processes = set::processes(set).unwrap_or_default();
+    let recordings = processes.into_iter().filter(|process| !process.is_pruned);
+    let folders = recordings.filter_map(|process| process.recording);
+    let name = |folder: String| match folder.strip_suffix(RECORDING_SUFFIX) {
+        Some(name) => name.to_owned(),
+        None => folder,
+    };
+    folders.map(name).collect()
 }
 
 /// Returns the sets directly in a folder.

@@ -232,13 +232,58 @@ fn info_and_check_tell_of_all_recordings_of_a_set() {
 }
 
 #[test]
+fn sets_are_not_compared_and_their_recordings_are_named() {
+    let folder = folder();
+    for (args, command) in [
+        (
+            ["compare", "make", "make.children"],
+            "hindsight compare make.children/shop make.children/shop;",
+        ),
+        (
+            ["compare", "app", "make"],
+            "hindsight compare app make.children/shop;",
+        ),
+        (
+            ["compare", "make", "app"],
+            "hindsight compare make.children/shop app;",
+        ),
+    ] {
+        let refused = folder.transcript(&args);
+        for part in [
+            "error: make.children is a set of recordings, and one pair of recordings is compared at a time",
+            command,
+            "`hindsight processes make.children` names them all",
+        ] {
+            assert!(refused.contains(part), "{part}\n{refused}");
+        }
+        assert!(refused.ends_with("--- exit code 2\n"), "{refused}");
+    }
+}
+
+#[test]
+fn the_processes_of_one_recording_are_in_a_table() {
+    let folder = folder();
+    let refused = folder.transcript(&["processes", "app"]);
+    for part in [
+        "error: app is one recording, and no set of them",
+        "hindsight sql app 'select * from processes'",
+        "--- exit code 2",
+    ] {
+        assert!(refused.contains(part), "{part}\n{refused}");
+    }
+    let none = folder.transcript(&["processes", "nothing"]);
+    assert!(
+        none.contains("there is no set of recordings nothing"),
+        "{none}"
+    );
+    let table = folder.transcript(&["sql", "app", "select * from processes"]);
+    assert!(!table.contains("error"), "{table}");
+}
+
+#[test]
 fn where_one_recording_is_wanted_a_set_is_refused() {
     let folder = folder();
-    for args in [
-        vec!["report", "make"],
-        vec!["repl", "make.children"],
-        vec!["compare", "app", "make"],
-    ] {
+    for args in [vec!["report", "make"], vec!["repl", "make.children"]] {
         let refused = folder.transcript(&args);
         assert!(
             refused

@@ -60,19 +60,20 @@ pub struct Manifest {
     /// its own name.
     #[serde(default)]
     pub run_of: Option<String>,
-    /// Which process of a set it is; none if it was recorded alone, or in recordings of older releases.
+    /// Which process it is; none in core files, where every instruction is recorded, and in recordings of older releases that are
+    /// not part of a set.
     #[serde(default)]
     pub lineage: Option<Lineage>,
 }
 
-/// The place of a process among those that were recorded with it.
+/// A process, and its place among those that were recorded with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lineage {
     /// Its id.
     pub pid: i32,
     /// Its parent's id when it executed the program.
     pub parent_pid: i32,
-    /// The recording of the program that started it, or that it executed before; none for the first one.
+    /// The recording of the program that started it, or that it executed before; none if there is none, as for the first of a set.
     pub parent_run: Option<RecordingId>,
 }
 
@@ -83,6 +84,9 @@ pub struct Host {
     pub kernel: String,
     /// Model name of the processor.
     pub cpu: String,
+    /// Its name in the network, as `uname -n` shows it; none in core files and in recordings of older releases.
+    #[serde(default)]
+    pub name: Option<String>,
 }
 
 /// The settings of the recorder that the user chose.

@@ -167,11 +167,11 @@ fn an_older_recording_is_asked_together_with_a_new_one() {
     record(&scratch, "3", &["-o", "new", "--label", "kind=fresh"]);
     record(&scratch, "4", &["-o", "old", "--label", "kind=stale"]);
     make_older(&scratch.join("old.hindsight"));
-    let of_runs = "select run, environment is null, label(labels, 'kind'), pid, exit_code, calls is null \
+    let of_runs = "select run, environment is null, label(labels, 'kind'), pid is null, exit_code, calls is null \
                    from runs order by run";
     assert_eq!(
         rows(&scratch, &["new", "old", of_runs]),
-        ["new,false,fresh,,0,false", "old,true,,,0,false"]
+        ["new,false,fresh,false,0,false", "old,true,,true,0,false"]
     );
     let of_calls = "select run, count(*), count(ret), sum(depth) from calls where function = 'fib' \
                     group by run order by run";
@@ -277,6 +277,58 @@ fn the_catalog_is_made_again_from_the_recordings() {
 }
 
 #[test]
+fn a_lost_database_of_the_catalog_is_made_again_unasked() {
+    let scratch = Scratch::new("runs-unasked");
+    record(&scratch, "3", &["--label", "branch=main"]);
+    record(&scratch, "4", &[]);
+    let before = hindsight(&scratch, &["runs"]).text();
+    assert_eq!(before.lines().count(), 4, "{before}");
+    let entries = scratch.join("data/hindsight/runs/entries");
+    fs::remove_dir_all(&entries).expect("the database is there");
+    assert_eq!(hindsight(&scratch, &["runs"]).text(), before);
+    let labelled = hindsight(&scratch, &["runs", "--label", "branch=main"]).text();
+    assert_eq!(labelled.lines().count(), 3, "{labelled}");
+    // The next run finds its place, too.
+    fs::remove_dir_all(&entries).expect("the database is there again");
+    record(&scratch, "5", &[]);
+    let after = hindsight(&scratch, &["runs"]).text();
+    assert_eq!(after.lines().count(), 5, "{after}");
+}
+
+/// Exports a table of a recording, and returns the most memory that this took, in MiB.
+fn memory_of_export(scratch: &Scratch, name: &str, table: &str) -> f64 {
+    const MEASURE: &str = "import resource, subprocess, sys\n\
+        subprocess.run(sys.argv[1:], check=True, stdout=sys.stderr)\n\
+        print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)";
+    let hindsight = Hindsight::path().to_string_lossy().into_owned();
+    let to = format!("lake-{name}-{table}");
+    let export = ["export", name, "--to", &to, "--table", table];
+    let measured = Program::new("python3", scratch.path())
+        .args(["-c", MEASURE, &hindsight])
+        .args(export)
+        .env("XDG_DATA_HOME", scratch.join("data"))
+        .run();
+    let kib = measured.text().trim().parse::<f64>();
+    kib.unwrap_or_else(|_| panic!("{}{}", measured.text(), measured.errors())) / 1024.0
+}
+
+#[test]
+fn a_table_of_ten_times_the_calls_needs_hardly_more_memory_to_export() {
+    let scratch = Scratch::new("runs-export-memory");
+    record(&scratch, "25", &["-o", "short"]);
+    record(&scratch, "30", &["-o", "long"]);
+    let calls = "select count(*) from calls where function = 'fib'";
+    assert_eq!(rows(&scratch, &["short", calls]), ["242785"]);
+    assert_eq!(rows(&scratch, &["long", calls]), ["2692537"]);
+    for table in ["calls", "events"] {
+        let of = |name: &str| memory_of_export(&scratch, name, table);
+        let (short, long) = (of("short"), of("long"));
+        let what = format!("{table}: {short} MiB, and {long} MiB of ten times the calls");
+        assert!(long < short * 1.5, "{what}");
+    }
+}
+
+#[test]
 fn pruning_keeps_what_failed() {
     let scratch = Scratch::new("runs-mixed");
     record(&scratch, "3", &[]);
@@ -379,7 +431,7 @@ fn a_listing_tells_when_with_what_and_how_it_ended() {
         .args(["-r"])
         .run()
         .text();
-    let of_runs = "select host, start_unix_ns, arguments from runs";
+    let of_runs = "select host, host_name, start_unix_ns, arguments from runs";
     let row = hindsight(&scratch, &["sql", "fib", of_runs, "--json"]).result()[0].clone();
     assert!(
         row["host"]
@@ -387,6 +439,8 @@ fn a_listing_tells_when_with_what_and_how_it_ended() {
             .is_some_and(|host| host.contains(uname.trim())),
         "{row}"
     );
+    let node = Program::new("uname", scratch.path()).args(["-n"]).run();
+    assert_eq!(row["host_name"], node.text().trim());
     let start = row["start_unix_ns"].as_i64().expect("a time") / 1_000_000_000;
     let date = Program::new("date", scratch.path())
         .args(["-u", "-d", &format!("@{start}"), "+%FT%T"])

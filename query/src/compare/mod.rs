@@ -8,6 +8,7 @@
 //! first difference, `text.rs` writes it.
 
 mod align;
+mod clock_texts;
 mod code;
 mod comparable;
 mod differences;
@@ -155,6 +156,7 @@ pub fn compare_both(
             processes: &common.numbers,
             fixed: &common.fixed,
             texts: &common.run_texts,
+            clock: common.run_texts.clock(),
         },
         variables: &common.variables,
         inlining: &common.inlining,
@@ -249,9 +251,15 @@ impl Whole<'_> {
         if known.dated > 0 {
             let lines = if known.dated == 1 { "line" } else { "lines" };
             notes.push(format!(
-                "dates of the clock were not compared: {} {lines} of output differ in them alone",
+                "dates and times of the clock were not compared: {} {lines} of output differ in them alone",
                 known.dated
             ));
+        }
+        if self.sides.0.has_untold_blocks() || self.sides.1.has_untold_blocks() {
+            notes.push(
+                "pointers to blocks of the heap are one class: record with --memory to tell them apart by their allocations"
+                    .to_owned(),
+            );
         }
         let events = output::others(readers, &self.asked.rules, &mut known)?;
         Ok(Comparison {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use store::Reader;
 use store::columns::{EventsFile, ReadEvent};
 
+use super::clock_texts::ClockTexts;
 use super::differences::MOST_FINGERPRINTS;
 use super::hash;
 use super::places::is_randomised;
@@ -210,15 +211,18 @@ pub struct Numbers<'n> {
     pub fixed: &'n [Range<u64>],
     /// What texts have of the runs.
     pub texts: &'n RunTexts,
+    /// The numbers that are times of the clock.
+    pub clock: &'n ClockTexts,
 }
 
-/// Returns a line without what differs in each run: addresses, names of temporary files, dates of the clock, and numbers of
-/// processes and threads that the recordings know.
+/// Returns a line without what differs in each run: addresses, names of temporary files, dates and times of the clock, and numbers
+/// of processes and threads that the recordings know.
 pub fn normal(line: &str, numbers: Numbers<'_>) -> String {
-    normal_but_for_dates(&numbers.texts.without_dates(line), numbers)
+    let undated = numbers.texts.without_dates(line);
+    normal_but_for_times(&numbers.clock.without(&undated), numbers)
 }
 
-fn normal_but_for_dates(line: &str, numbers: Numbers<'_>) -> String {
+fn normal_but_for_times(line: &str, numbers: Numbers<'_>) -> String {
     let found = without_addresses(line, numbers.fixed, numbers.texts.folders());
     match found.bytes().any(|byte| byte.is_ascii_digit()) {
         true => without_numbers(&found, numbers.processes),
@@ -316,7 +320,7 @@ pub struct Known<'k> {
     pub accepted: &'k BTreeSet<u64>,
     /// How many of the differences are.
     pub known: u64,
-    /// Lines of output that differ in dates of the clock alone.
+    /// Lines of output that differ in dates and times of the clock alone.
     pub dated: u64,
     /// Fingerprints of the others.
     pub found: BTreeSet<u64>,
@@ -361,7 +365,10 @@ pub fn output(
     let mut first = None;
     // Lines that differ in their ends alone: the output of one of them ends there.
     let mut open: Option<(Line, Line)> = None;
+    // A time that only the other program could have read is a difference.
     let numbers = known.numbers;
+    let of_each = numbers.texts.own_clocks().each_ref();
+    let of_each = of_each.map(|clock| Numbers { clock, ..numbers });
     let mut dated = 0;
     let mut differ = |a: Option<Line>, b: Option<Line>, why: Option<&'static str>| {
         let end = |line: &Line| {
@@ -387,13 +394,13 @@ pub fn output(
     realign::pairs(
         || own.next(),
         || other.next(),
-        |a, b| is_same_text(a, b, numbers),
+        |a, b| is_same_text(a, b, of_each),
         |line| hash::of_bytes(normal(&line.text, numbers).as_bytes()),
         |a, b| {
             open = None;
             match (a, b) {
-                (Some(a), Some(b)) if is_same_text(&a, &b, numbers) => {
-                    dated += u64::from(has_other_date(&a, &b, numbers));
+                (Some(a), Some(b)) if is_same_text(&a, &b, of_each) => {
+                    dated += u64::from(has_other_time(&a, &b, numbers));
                     let is_open = a.is_open || b.is_open;
                     open = (a.newline != b.newline && is_open).then_some((a, b));
                 }
@@ -414,13 +421,13 @@ pub fn output(
     Ok(first)
 }
 
-fn is_same_text(a: &Line, b: &Line, numbers: Numbers<'_>) -> bool {
-    a.text == b.text || normal(&a.text, numbers) == normal(&b.text, numbers)
+fn is_same_text(a: &Line, b: &Line, [of_a, of_b]: [Numbers<'_>; 2]) -> bool {
+    a.text == b.text || normal(&a.text, of_a) == normal(&b.text, of_b)
 }
 
-/// Tells whether lines with the same text differ in dates.
-fn has_other_date(a: &Line, b: &Line, numbers: Numbers<'_>) -> bool {
-    let without = |line: &Line| normal_but_for_dates(&line.text, numbers);
+/// Tells whether lines with the same text differ in dates or times.
+fn has_other_time(a: &Line, b: &Line, numbers: Numbers<'_>) -> bool {
+    let without = |line: &Line| normal_but_for_times(&line.text, numbers);
     a.text != b.text && without(a) != without(b)
 }
 
@@ -531,6 +538,7 @@ mod tests {
                 processes: &FxHashSet::default(),
                 fixed: &[0x1eb0_0000..0x1ec0_0000],
                 texts: &RunTexts::default(),
+                clock: &ClockTexts::default(),
             };
             assert_eq!(normal(line, numbers), expected);
         }
@@ -557,6 +565,7 @@ mod tests {
                 processes: &numbers,
                 fixed: &[],
                 texts: &RunTexts::default(),
+                clock: &ClockTexts::default(),
             };
             assert_eq!(normal(line, numbers), expected);
         }

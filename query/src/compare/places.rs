@@ -24,6 +24,8 @@ use crate::session::Session;
 const FIRST_ADDRESS: u64 = 4096;
 /// The kernel maps programs without a fixed address, their heaps, libraries and stacks between these addresses.
 const RANDOMISED: Range<u64> = 0x5500_0000_0000..0x8000_0000_0000;
+/// Programs without a fixed address and their heaps lie between these addresses; libraries and stacks lie above.
+const PROGRAMS: Range<u64> = RANDOMISED.start..0x5800_0000_0000;
 /// Addresses whose places are remembered.
 const REMEMBERED: usize = 1 << 18;
 /// Bytes of a text that are compared.
@@ -75,6 +77,8 @@ pub struct Places {
     known: RefCell<FxHashMap<u64, u64>>,
     /// Addresses between two modules, where the last one lay that is in none. Those of the heap follow each other.
     gap: Cell<(u64, u64)>,
+    /// An address in the program's heap was seen, and not the block that it lies in.
+    saw_heap: Cell<bool>,
 }
 
 /// Where the program lies, if its addresses are fixed when it is linked.
@@ -153,6 +157,7 @@ impl Places {
             tops: None,
             known: RefCell::default(),
             gap: Cell::default(),
+            saw_heap: Cell::default(),
         }
     }
 
@@ -302,9 +307,28 @@ impl Places {
             None if is_above(address, seen.sp) && self.is_below_top(address, seen) => {
                 hash::of_words(&[STACK, address - seen.sp])
             }
-            None => MEMORY,
+            None => {
+                if self.is_in_heap(address) {
+                    self.saw_heap.set(true);
+                }
+                MEMORY
+            }
         };
         Formed { class, exact }
+    }
+
+    /// Tells whether an address that is in no module lies in the heap that the kernel gives a program behind its data.
+    #[inline]
+    fn is_in_heap(&self, address: u64) -> bool {
+        match &self.heap {
+            Some(heap) => heap.contains(&address),
+            None => PROGRAMS.contains(&address),
+        }
+    }
+
+    /// Tells whether pointers to blocks were seen where no allocation is known.
+    pub fn saw_untold_blocks(&self) -> bool {
+        self.saw_heap.get() && !self.has_blocks()
     }
 
     fn is_below_top(&self, address: u64, seen: Seen) -> bool {

@@ -1,4 +1,4 @@
-//! What texts have of the run that wrote them: dates of its clock, and names in its folder of temporary files.
+//! What texts have of the run that wrote them: dates and numbers of its clock, and names in its folder of temporary files.
 //!
 //! Only a date at which one of the two programs ran is one of these. It keeps its form, and its distance from UTC where that is
 //! clear, so a program that takes another time zone differs.
@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
+use super::clock_texts::ClockTexts;
 use crate::session::Session;
 
 /// A clock may be read before the recording begins, and dates are rounded.
@@ -53,6 +54,10 @@ pub struct RunTexts {
     tells_days: bool,
     /// Their folders of temporary files, each with a slash at its end.
     folders: Vec<String>,
+    /// The numbers that are times of both.
+    clock: ClockTexts,
+    /// Those of each.
+    own_clocks: [ClockTexts; 2],
 }
 
 impl RunTexts {
@@ -61,6 +66,8 @@ impl RunTexts {
         let mut found = Self::during(vec![span(a), span(b)].into_iter().flatten().collect());
         found.folders = [a, b].into_iter().filter_map(folder).collect();
         found.folders.dedup();
+        found.clock = ClockTexts::of(&[a, b]);
+        found.own_clocks = [a, b].map(|one| ClockTexts::of(&[one]));
         found
     }
 
@@ -80,8 +87,18 @@ impl RunTexts {
             tells_zones: is_short && pairs.all(|(a, b)| apart(a, b)),
             tells_days: first.as_ref().map(quarters) == last.as_ref().map(quarters),
             spans,
-            folders: Vec::new(),
+            ..Self::default()
         }
+    }
+
+    /// Returns the numbers that are times of either run.
+    pub fn clock(&self) -> &ClockTexts {
+        &self.clock
+    }
+
+    /// Returns those of the first run, and those of the second one.
+    pub fn own_clocks(&self) -> &[ClockTexts; 2] {
+        &self.own_clocks
     }
 
     /// Returns the folders of temporary files.

@@ -255,7 +255,13 @@ impl<'s> Side<'s> {
             processes: &self.processes,
             fixed: &self.fixed,
             texts: &self.run_texts,
+            clock: self.run_texts.clock(),
         }
+    }
+
+    /// Tells whether pointers to blocks of the heap were compared, and no call that allocates was recorded.
+    pub fn has_untold_blocks(&self) -> bool {
+        self.places.saw_untold_blocks()
     }
 
     fn maker(&self) -> RowMaker<'_> {

@@ -254,6 +254,7 @@ impl<'s> Targets<'s> {
             processes: &self.processes,
             fixed: &[],
             texts: &self.run_texts,
+            clock: self.run_texts.clock(),
         };
         normal(text, numbers)
     }

@@ -71,6 +71,10 @@ impl Page {
     }
 }
 
+fn was(number: u64) -> &'static str {
+    if number == 1 { "was" } else { "were" }
+}
+
 impl Comparison {
     /// Writes it: a summary within a screen, and with `is_full` all calls that it has.
     #[must_use]
@@ -110,11 +114,15 @@ impl Comparison {
         let verdict = match (self.is_same, self.accepted) {
             (true, 0) => "the same".to_owned(),
             (true, known) => format!(
-                "the same, but for {} that were accepted",
-                count(known, "difference")
+                "the same, but for {} that {} accepted",
+                count(known, "difference"),
+                was(known)
             ),
             (false, 0) => "different".to_owned(),
-            (false, known) => format!("different; {} were accepted", count(known, "difference")),
+            (false, known) => {
+                let known_ones = count(known, "difference");
+                format!("different; {known_ones} {} accepted", was(known))
+            }
         };
         let build = match self.is_same_build {
             true => "the same build",

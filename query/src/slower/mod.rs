@@ -1,9 +1,10 @@
 //! Is a build slower than another? Several recordings of each answer that: a difference counts only if recordings of the
 //! same build would hardly differ as much.
 //!
-//! The time of all functions together is tested first. Then each function that takes a notable part of it is tested, with a
-//! correction for their number (Holm). The times before are lengthened by the least change that counts, so what is tested is
-//! whether the difference is larger than that: on a noisy machine equal builds are called slower less often than the level says.
+//! The time of all functions together is tested, and that of each function that takes a notable part of it. All of these are one
+//! family: the chance that equal builds raise any alarm is the level (Holm). The whole program has half of the weight, so it is
+//! found by few recordings, however many functions there are. The times before are lengthened by the least change that counts, so
+//! what is tested is whether the difference is larger than that: equal builds are called slower less often than the level says.
 //!
 //! Recording lengthens each call, by about the same in all recordings: that is taken out as a report does. If one side has
 //! more calls, what recording these may have cost at least or at most must not make the difference. If it may, the answer is not sure.
@@ -28,20 +29,26 @@ use samples::{Named, Run, Sample, Unsure};
 
 /// Functions with a smaller part of the time are not tested: a correction for thousands of functions would hide all.
 const LEAST_SHARE: f64 = 0.01;
+/// The whole program has half of the weight of all tests: its chance counts twice.
+const WHOLE_TESTS: usize = 2;
+/// So many functions with a notable part of the time are few.
+const FEW_FUNCTIONS: usize = 10;
 
 /// When a difference counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
-    /// The chance of a false alarm, from 0 to 1.
+    /// The chance that equal builds raise an alarm, of the whole program or of any function, from 0 to 1.
     pub alpha: f64,
     /// The least change, as a fraction of the time before: 0.05 is 5 %.
     pub change: f64,
 }
 
 impl Default for Level {
+    /// Of twenty pairs of equal builds, at most one raises an alarm in more than 90 % of all cases: 0.975^20 + 20 * 0.025 * 0.975^19
+    /// is 0.912.
     fn default() -> Self {
         Level {
-            alpha: 0.05,
+            alpha: 0.025,
             change: 0.05,
         }
     }
@@ -191,24 +198,26 @@ fn check_all(baseline: &[Session], candidate: &[Session]) -> Result<()> {
 /// Refuses so few recordings that no difference between them could be distinguished from chance.
 fn enough(baseline: usize, candidate: usize, alpha: f64) -> Result<()> {
     let chance = rank::smallest(baseline, candidate);
-    let Some(needed) = needed(baseline.min(candidate), 1, alpha) else {
+    let Some(least) = needed(baseline.min(candidate), WHOLE_TESTS, alpha) else {
         return Ok(());
     };
-    if chance <= alpha + 1e-9 {
+    if chance * WHOLE_TESTS as f64 <= alpha + 1e-9 {
         return Ok(());
     }
     let recordings = |number: usize| count(number as u64, "recording");
+    let of_functions = needed(least, WHOLE_TESTS * FEW_FUNCTIONS, alpha).unwrap_or(least);
     Err(Error::NotComparable {
         message: format!(
             "{} and {} cannot show a difference: even if all of the candidate are slower, chance alone does that in \
-             {:.1} % of all cases, and {} % are asked for",
+             {:.1} % of all cases, and half of the {} % asked for are the whole program's",
             recordings(baseline),
             recordings(candidate),
             chance * 100.0,
             alpha * 100.0
         ),
         hint: Some(format!(
-            "make {needed} of each build at least, in turn and on the same machine; with six, single functions can be compared, too"
+            "make {least} of each build at least, in turn and on the same machine; {of_functions} tell of each of \
+             {FEW_FUNCTIONS} functions, too"
         )),
     })
 }
@@ -246,7 +255,8 @@ fn judge(before: &[Run], after: &[Run], level: Level) -> Slower {
     let tested = &sides.notable(before, &names) | &sides.notable(after, &names);
     let mut functions: Vec<FunctionTimes> =
         tested.iter().map(|named| sides.function(named)).collect();
-    correct(&mut functions, level);
+    let mut all = sides.whole(&names);
+    correct(&mut all, &mut functions, level);
     functions.sort_by(|a, b| moved(&b.times).total_cmp(&moved(&a.times)));
     Slower {
         recordings: (before.len(), after.len()),
@@ -254,8 +264,12 @@ fn judge(before: &[Run], after: &[Run], level: Level) -> Slower {
         change: level.change,
         inside_ns: costs.inside_ps() as f64 / 1e3,
         outside_ns: costs.outside_ps() as f64 / 1e3,
-        all: sides.whole(&names),
-        needed: needed(before.len().min(after.len()), functions.len(), level.alpha),
+        needed: needed(
+            before.len().min(after.len()),
+            tests(&all, functions.len(), level),
+            level.alpha,
+        ),
+        all,
         functions,
         not_tested: names.len() - tested.len(),
     }
@@ -436,23 +450,29 @@ fn chance(shorter: &[f64], longer: &[f64], level: Level) -> f64 {
     rank::one_sided(&lengthened, longer)
 }
 
-/// Corrects for the number of functions.
-fn correct(functions: &mut [FunctionTimes], level: Level) {
+/// Corrects for the number of tests: those of the functions, and of all together with as much weight as these have.
+fn correct(all: &mut Times, functions: &mut [FunctionTimes], level: Level) {
     let chances: [fn(&mut Times) -> &mut f64; 4] = [
         |times| &mut times.slower_by_chance,
         |times| &mut times.faster_by_chance,
         |times| &mut times.seen.slower_by_chance,
         |times| &mut times.seen.faster_by_chance,
     ];
+    let weight = functions.len().max(1) as f64;
     for chance in chances {
-        let all: Vec<f64> = functions
+        let of_functions = functions
             .iter_mut()
-            .map(|function| *chance(&mut function.times))
+            .map(|function| (*chance(&mut function.times), 1.0));
+        let tests: Vec<(f64, f64)> = std::iter::once((*chance(all), weight))
+            .chain(of_functions)
             .collect();
-        for (function, corrected) in functions.iter_mut().zip(rank::corrected(&all)) {
-            *chance(&mut function.times) = corrected;
+        let times = std::iter::once(&mut *all)
+            .chain(functions.iter_mut().map(|function| &mut function.times));
+        for (times, corrected) in times.zip(rank::corrected(&tests)) {
+            *chance(times) = corrected;
         }
     }
+    all.verdict = verdict(all, level);
     for function in functions {
         function.times.verdict = match (function.calls_before, function.calls_after) {
             (0.0, 1.0..) => Verdict::New,
@@ -480,7 +500,17 @@ fn verdict(times: &Times, level: Level) -> Verdict {
     }
 }
 
-/// Returns how many recordings per side are needed to test one function among `tests`, if `have` are too few.
+/// Returns by how much the chance of a function that differs most is multiplied. Where the whole program differs, the functions get
+/// its part of the level.
+fn tests(all: &Times, functions: usize, level: Level) -> usize {
+    let chance = all.slower_by_chance.min(all.faster_by_chance);
+    match chance <= level.alpha + 1e-9 {
+        true => functions,
+        false => WHOLE_TESTS * functions,
+    }
+}
+
+/// Returns how many recordings per side are needed if the least chance is multiplied by `tests`, if `have` are too few.
 fn needed(have: usize, tests: usize, alpha: f64) -> Option<usize> {
     let can = |count: usize| rank::smallest(count, count) * tests as f64 <= alpha + 1e-9;
     match can(have) {

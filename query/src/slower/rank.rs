@@ -41,19 +41,21 @@ pub fn at_most(first: usize, second: usize) -> Vec<f64> {
     so_far.take(first * second + 1).collect()
 }
 
-/// Corrects probabilities of several tests (Holm 1979): the chance that any of those at or below a level is a false alarm is
-/// at most that level.
+/// Corrects probabilities of several tests, each with its weight (Holm 1979): the chance that any of those at or below a level is a
+/// false alarm is at most that level. A test with more weight gets a larger part of the level.
 ///
 /// S. Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6 (1979), 65-70.
-pub fn corrected(probabilities: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..probabilities.len()).collect();
-    order.sort_by(|&a, &b| probabilities[a].total_cmp(&probabilities[b]));
-    let mut corrected = vec![1.0; probabilities.len()];
+pub fn corrected(tests: &[(f64, f64)]) -> Vec<f64> {
+    let weighed = |at: usize| tests[at].0 / tests[at].1;
+    let mut order: Vec<usize> = (0..tests.len()).collect();
+    order.sort_by(|&a, &b| weighed(a).total_cmp(&weighed(b)));
+    let mut corrected = vec![1.0; tests.len()];
     let mut highest = 0.0_f64;
-    for (before, &at) in order.iter().enumerate() {
-        let factor = (probabilities.len() - before) as f64;
-        highest = highest.max((probabilities[at] * factor).min(1.0));
+    let mut left: f64 = tests.iter().map(|(_, weight)| weight).sum();
+    for at in order {
+        highest = highest.max((weighed(at) * left).min(1.0));
         corrected[at] = highest;
+        left -= tests[at].1;
     }
     corrected
 }
@@ -119,8 +121,13 @@ mod tests {
 
     #[test]
     fn many_tests_are_corrected() {
-        let found = corrected(&[0.01, 0.04, 0.03, 0.5]);
+        let found = corrected(&[(0.01, 1.0), (0.04, 1.0), (0.03, 1.0), (0.5, 1.0)]);
         for (found, expected) in found.iter().zip([0.04, 0.09, 0.09, 0.5]) {
+            assert_close(*found, expected);
+        }
+        // By hand: 0.01 / 3 * 6, then 0.004 * 3 is less, then 0.02 * 2 and 0.5.
+        let found = corrected(&[(0.01, 3.0), (0.5, 1.0), (0.02, 1.0), (0.004, 1.0)]);
+        for (found, expected) in found.iter().zip([0.02, 0.5, 0.04, 0.02]) {
             assert_close(*found, expected);
         }
     }

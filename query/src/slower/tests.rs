@@ -9,8 +9,9 @@ const COST: Cost = Cost {
     most_ps: 50_000,
 };
 
-/// Noise of a few per cent that is the same in each run of the test (a linear congruential generator).
-struct Noise(u64);
+/// Noise that is the same in each run of the test (a linear congruential generator), and how far its highest and lowest values
+/// are apart.
+struct Noise(u64, f64);
 
 impl Noise {
     fn next(&mut self) -> f64 {
@@ -19,7 +20,7 @@ impl Noise {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         let part = (self.0 >> 33) as f64 / (1_u64 << 31) as f64;
-        1.0 + (part - 0.5) * 0.12
+        1.0 + (part - 0.5) * self.1
     }
 
     /// Runs of a program with `functions` functions, of which `f0` takes `factor` times as long.
@@ -55,9 +56,10 @@ fn named(at: usize) -> Named {
 #[test]
 fn too_few_recordings_are_refused_and_enough_are_named() {
     for (before, after, alpha, needed) in [
-        (1, 1, 0.05, 3),
-        (2, 2, 0.05, 3),
-        (2, 3, 0.05, 3),
+        (1, 1, 0.05, 4),
+        (2, 2, 0.05, 4),
+        (3, 3, 0.05, 4),
+        (4, 4, 0.025, 5),
         (3, 3, 0.01, 5),
     ] {
         let refused = enough(before, after, alpha).unwrap_err();
@@ -67,9 +69,16 @@ fn too_few_recordings_are_refused_and_enough_are_named() {
             "{hint}"
         );
     }
-    // One of twenty, and of twenty-one.
-    assert!(enough(3, 3, 0.05).is_ok());
-    assert!(enough(2, 5, 0.05).is_ok());
+    // One of 70, of 55 and of 252, twice.
+    assert!(enough(4, 4, 0.05).is_ok());
+    assert!(enough(2, 9, 0.05).is_ok());
+    assert!(enough(5, 5, Level::default().alpha).is_ok());
+    let hint = enough(4, 4, 0.025).unwrap_err();
+    let hint = hint.hint().unwrap();
+    assert!(
+        hint.ends_with("6 tell of each of 10 functions, too"),
+        "{hint}"
+    );
 }
 
 #[test]
@@ -100,7 +109,7 @@ fn a_change_that_does_not_count_is_no_difference_however_sure_it_is() {
 #[test]
 fn noise_is_seldom_called_slower() {
     for recordings in [3, 5, 8] {
-        let mut noise = Noise(7);
+        let mut noise = Noise(7, 0.12);
         let pairs = 400;
         let alarms = (0..pairs).filter(|_| {
             let (before, after) = (
@@ -117,9 +126,56 @@ fn noise_is_seldom_called_slower() {
     }
 }
 
+/// Returns which part of pairs of equal builds raises an alarm.
+fn alarms(pairs: usize, recordings: usize, functions: usize) -> f64 {
+    let mut noise = Noise(23, 0.12);
+    // Each difference counts: the level alone keeps alarms away.
+    let level = Level {
+        change: 0.0,
+        ..Level::default()
+    };
+    let is_alarm = |_: &usize| {
+        let before = noise.runs(recordings, functions, 1.0);
+        judge(&before, &noise.runs(recordings, functions, 1.0), level).is_slower()
+    };
+    (0..pairs).filter(is_alarm).count() as f64 / pairs as f64
+}
+
+#[test]
+fn of_twenty_pairs_of_equal_builds_at_most_one_raises_an_alarm() {
+    for (pairs, recordings, functions) in [(4000, 5, 3), (4000, 5, 1), (1500, 8, 12)] {
+        let part = alarms(pairs, recordings, functions);
+        let what = format!("{part} with {recordings} recordings a side, {functions} functions");
+        assert!(part > 0.0 && part <= Level::default().alpha, "{what}");
+        let at_most_one = (1.0 - part).powi(20) + 20.0 * part * (1.0 - part).powi(19);
+        assert!(at_most_one > 0.9, "{what}: {at_most_one}");
+    }
+}
+
+#[test]
+fn a_slowdown_of_a_tenth_is_found_by_five_quiet_recordings_a_side() {
+    let mut noise = Noise(29, 0.02);
+    for _ in 0..100 {
+        // The first of twelve functions takes 32 % of the time, and the whole 10 % more if it takes 31 % more.
+        let found = judge(
+            &noise.runs(5, 12, 1.0),
+            &noise.runs(5, 12, 1.31),
+            Level::default(),
+        );
+        assert_eq!(found.all.verdict, Verdict::Slower, "{found:#?}");
+        // One of three functions, where the whole is within what does not count.
+        let found = judge(
+            &noise.runs(5, 3, 1.0),
+            &noise.runs(5, 3, 1.1),
+            Level::default(),
+        );
+        assert_eq!(verdict_of(&found, 0), Verdict::Slower, "{found:#?}");
+    }
+}
+
 #[test]
 fn a_function_that_is_half_as_fast_is_named() {
-    let mut noise = Noise(3);
+    let mut noise = Noise(3, 0.12);
     let found = judge(
         &noise.runs(6, 12, 1.0),
         &noise.runs(6, 12, 2.0),
@@ -167,7 +223,7 @@ fn verdict_of(found: &Slower, at: usize) -> Verdict {
 
 #[test]
 fn what_recording_more_calls_may_cost_is_not_called_slower() {
-    let mut noise = Noise(11);
+    let mut noise = Noise(11, 0.12);
     let (mut before, mut after) = (noise.runs(8, 4, 1.0), noise.runs(8, 4, 1.0));
     // 45 ns a call lie between what recording seems to cost and what it may cost.
     call_leaf(&mut before, 1e3, (21.0, 45.0));
@@ -198,7 +254,7 @@ fn what_recording_more_calls_may_cost_is_not_called_slower() {
 
 #[test]
 fn more_calls_that_work_are_slower() {
-    let mut noise = Noise(13);
+    let mut noise = Noise(13, 0.12);
     let (mut before, mut after) = (noise.runs(8, 4, 1.0), noise.runs(8, 4, 1.0));
     call_leaf(&mut before, 1e3, (200.0, 200.0));
     call_leaf(&mut after, 1e5, (200.0, 200.0));
@@ -210,7 +266,7 @@ fn more_calls_that_work_are_slower() {
 
 #[test]
 fn what_was_perhaps_not_the_cost_of_more_calls_is_not_called_faster() {
-    let mut noise = Noise(19);
+    let mut noise = Noise(19, 0.12);
     let (mut before, mut after) = (noise.runs(8, 4, 1.0), noise.runs(8, 4, 1.0));
     call_leaf(&mut before, 1e3, (20.0, 20.0));
     // What is taken out is more than these calls took, and so it is of the work beside them.
@@ -221,7 +277,7 @@ fn what_was_perhaps_not_the_cost_of_more_calls_is_not_called_faster() {
 
 #[test]
 fn as_many_calls_of_a_leaf_that_became_slower_are_found() {
-    let mut noise = Noise(17);
+    let mut noise = Noise(17, 0.12);
     let (mut before, mut after) = (noise.runs(8, 4, 1.0), noise.runs(8, 4, 1.0));
     call_leaf(&mut before, 1e5, (21.0, 25.0));
     call_leaf(&mut after, 1e5, (31.0, 25.0));
@@ -239,11 +295,11 @@ fn as_many_calls_of_a_leaf_that_became_slower_are_found() {
 }
 
 #[test]
-fn three_recordings_tell_of_the_whole_and_name_no_function() {
-    let mut noise = Noise(5);
+fn five_recordings_tell_of_the_whole_and_name_none_of_many_functions() {
+    let mut noise = Noise(5, 0.12);
     let found = judge(
-        &noise.runs(3, 12, 1.0),
-        &noise.runs(3, 12, 2.0),
+        &noise.runs(5, 12, 1.0),
+        &noise.runs(5, 12, 2.0),
         Level::default(),
     );
     assert_eq!(found.all.verdict, Verdict::Slower);
@@ -253,18 +309,22 @@ fn three_recordings_tell_of_the_whole_and_name_no_function() {
             .iter()
             .all(|f| f.times.verdict == Verdict::Same)
     );
-    let needed = found.needed.expect("three are too few");
-    assert!(needed > 3 && rank::smallest(needed, needed) * found.functions.len() as f64 <= 0.05);
-    assert!(
-        found.text(10).contains("too few to name one of"),
-        "{}",
-        found.text(10)
+    // 12 of 924 are less than one of forty, 12 of 252 are more.
+    assert_eq!(found.needed, Some(6));
+    let said = "5 recordings a side are too few to name one of 12 functions with a chance of 2.5 %: record 6 a side";
+    assert!(found.text(10).contains(said), "{}", found.text(10));
+    // Where the whole is not slower, the functions have half of the level: 24 of 924 are too many.
+    let found = judge(
+        &noise.runs(5, 12, 1.0),
+        &noise.runs(5, 12, 1.0),
+        Level::default(),
     );
+    assert_eq!(found.needed, Some(7), "{found:#?}");
 }
 
 #[test]
 fn functions_of_one_side_are_new_or_gone() {
-    let mut noise = Noise(9);
+    let mut noise = Noise(9, 0.12);
     let (before, mut after) = (noise.runs(5, 4, 1.0), noise.runs(5, 4, 1.0));
     for run in &mut after {
         let moved = run.functions.remove(&named(1)).expect("it is there");

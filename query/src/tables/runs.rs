@@ -33,6 +33,10 @@ pub const DOC: TableDoc = TableDoc {
             "file names and GNU build ids, in the order of mapping; null when not known",
         ),
         ("host", "kernel and processor"),
+        (
+            "host_name",
+            "name of the machine; null in recordings of older releases and of core files",
+        ),
         ("start_unix_ns", "when the recording began, ns since 1970"),
         (
             "duration_ns",
@@ -53,9 +57,12 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "pid",
-            "number of the process; null when it was recorded without --children",
+            "number of the process; null with --full, and in recordings of older releases without --children",
         ),
-        ("parent_pid", "number of the process that started it"),
+        (
+            "parent_pid",
+            "number of the process that started it: of the recorder, if that did; known as pid is",
+        ),
         (
             "parent_run",
             "the recording of the program that started it, or that it executed before: its name, or its id if it is not asked",
@@ -105,6 +112,7 @@ pub fn rows(runs: &[(&str, &Summary)]) -> Result<RecordBatch> {
             let host = &run.manifest().host;
             Some(format!("{}, {}", host.kernel, host.cpu))
         }),
+        text(&|(_, run)| run.manifest().host.name.clone()),
         number(&|run| Some(run.manifest().start_unix_ns)),
         number(&|run| Some(run.totals.as_ref()?.duration_ns)),
         number(&|run| match end(run)? {

@@ -13,7 +13,9 @@ use std::{
 use agent::host::Host;
 use store::{
     format::FORMAT_VERSION,
-    manifest::{ByteBuf, Host as Machine, Launch, Manifest, OnFull, RecordingId, Settings, Stdin},
+    manifest::{
+        ByteBuf, Host as Machine, Launch, Lineage, Manifest, OnFull, RecordingId, Settings, Stdin,
+    },
 };
 
 use super::program::Running;
@@ -21,6 +23,7 @@ use crate::{
     Captures, Error, RecordOptions, Result, SnapshotTimes, Target,
     clock::{Calibration, monotonic_ns},
     live::{FirstProbes, Location},
+    stop::procfs::parent,
 };
 
 /// Returns the name of a recording of a program, without the ending.
@@ -75,8 +78,18 @@ pub(super) fn manifest(
         run_of: None,
         lineage: match &options.target {
             Target::Parked(member) => Some(member.lineage),
-            Target::Spawn { .. } | Target::Attach { .. } => None,
+            Target::Spawn { .. } | Target::Attach { .. } => alone(target.pid),
         },
+    })
+}
+
+/// A process that is no part of a set.
+fn alone(pid: i32) -> Option<Lineage> {
+    let parent_pid = parent(pid)?;
+    Some(Lineage {
+        pid,
+        parent_pid,
+        parent_run: None,
     })
 }
 
@@ -92,6 +105,7 @@ pub(crate) fn new_id() -> Result<RecordingId> {
 /// Describes the machine that we run on.
 pub(crate) fn this_machine() -> Machine {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cpu = cpu
         .lines()
@@ -100,6 +114,7 @@ pub(crate) fn this_machine() -> Machine {
     Machine {
         kernel: format!("Linux {}", release.trim()),
         cpu: cpu.trim_start_matches([' ', '\t', ':']).to_owned(),
+        name: (!name.trim().is_empty()).then(|| name.trim().to_owned()),
     }
 }
 

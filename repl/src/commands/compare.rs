@@ -24,6 +24,7 @@ use crate::output::{self, to_stdout};
 use crate::progress::Progress;
 use crate::recording::to_read;
 use crate::render::{Colour, Paint, Terminal, escaped};
+use crate::sets;
 
 /// Most calls that differ and are described in JSON, unless the user requests all.
 const SOME_CALLS: usize = 1000;
@@ -104,6 +105,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
 }
 
 fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u8, Error> {
+    refuse_sets(a, b)?;
     let paths = (to_read(a)?, to_read(b)?);
     let accepted = match &args.accept {
         Some(file) => accepted(file)?,
@@ -161,6 +163,45 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
     } else {
         exit::FAILED
     })
+}
+
+/// Refuses sets of recordings, and names members that both have.
+///
+/// # Errors
+/// One of them is a set.
+fn refuse_sets(a: &Path, b: &Path) -> Result<(), Error> {
+    let sets = [a, b].map(sets::named);
+    let Some(set) = sets.iter().flatten().next() else {
+        return Ok(());
+    };
+    let members = sets.each_ref().map(|set| match set {
+        Some(set) => sets::members(set),
+        None => Vec::new(),
+    });
+    let shared = match &sets {
+        [Some(_), Some(_)] => members[0].iter().find(|name| members[1].contains(name)),
+        [Some(_), None] => members[0].first(),
+        _ => members[1].first(),
+    };
+    let word = |(word, set): (&Path, &Option<PathBuf>)| {
+        let path = match (set, shared) {
+            (Some(set), Some(name)) => set.join(name),
+            (Some(set), None) => set.join("NAME"),
+            (None, _) => word.to_owned(),
+        };
+        store::shell::word(&path.to_string_lossy())
+    };
+    let [first, second] = [(a, &sets[0]), (b, &sets[1])].map(word);
+    let name = store::shell::word(&set.to_string_lossy());
+    Err(Error::usage(
+        format!(
+            "{} is a set of recordings, and one pair of recordings is compared at a time",
+            set.display()
+        ),
+        Some(format!(
+            "compare a recording of each: hindsight compare {first} {second}; `hindsight processes {name}` names them all"
+        )),
+    ))
 }
 
 /// Returns where lines are cut: at the edge of the terminal, and in a file or a pipe only where they are very long.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use server::inspect::signal_name;
 use server::quantity::duration;
+use store::recording;
 use store::set::{self, Process};
 
 use crate::error::Error;
@@ -43,9 +44,7 @@ pub struct Args {
 /// When there is no such set or it cannot be read.
 pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     let Some(dir) = set::resolve(&args.set) else {
-        let message = format!("there is no set of recordings {}", args.set.display());
-        let help = "hindsight record --children -- PROGRAM makes one";
-        return Err(Error::usage(message, Some(help.to_owned())));
+        return Err(no_set(&args.set));
     };
     let processes = set::processes(&dir).map_err(|source| Error::Store { source })?;
     let mut out = output::stdout();
@@ -60,6 +59,26 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
     Ok(exit::DONE)
+}
+
+/// Says what to do where there is no set, or where there is one recording of that name.
+fn no_set(named: &Path) -> Error {
+    let shown = named.display();
+    match recording::resolve(named) {
+        Ok(_) => {
+            let word = store::shell::word(&named.to_string_lossy());
+            Error::usage(
+                format!("{shown} is one recording, and no set of them"),
+                Some(format!(
+                    "the processes that it made: hindsight sql {word} 'select * from processes'; record --children follows them"
+                )),
+            )
+        }
+        Err(_) => Error::usage(
+            format!("there is no set of recordings {shown}"),
+            Some("hindsight record --children -- PROGRAM makes one".to_owned()),
+        ),
+    }
 }
 
 /// Returns the processes as an array of objects.

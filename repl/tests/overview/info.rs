@@ -60,7 +60,8 @@ fn info_tells_the_same_as_json() {
                 "hindsight_version": "0.1.0",
                 "host": {
                   "cpu": "AMD EPYC",
-                  "kernel": "Linux 6.18.44-fc-v669"
+                  "kernel": "Linux 6.18.44-fc-v669",
+                  "name": null
                 },
                 "id": "ed0925ccbbde51cff462410ccd1c44de",
                 "labels": {},

@@ -146,7 +146,15 @@ fn blocks_are_the_calls_that_allocated_them() {
         &["--memory"],
     );
     again(&scratch, "one", "two", &["--memory"]);
-    is_same(&compare(&scratch, &["one", "two", "--full"]));
+    let same = compare(&scratch, &["one", "two", "--full"]);
+    is_same(&same);
+    let hint = "pointers to blocks of the heap are one class: record with --memory";
+    assert!(!same.text().contains(hint), "{}", same.text());
+    again(&scratch, "one", "plain", &[]);
+    again(&scratch, "one", "plainer", &[]);
+    let plain = compare(&scratch, &["plain", "plainer"]);
+    is_same(&plain);
+    assert!(plain.text().contains(hint), "{}", plain.text());
     recorded(
         &scratch,
         "swapped",

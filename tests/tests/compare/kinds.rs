@@ -383,3 +383,51 @@ fn fingerprints_are_the_same_in_every_run() {
     assert_eq!(prints("bad"), prints("again"));
     assert_ne!(prints("bad"), prints("worse"));
 }
+
+#[test]
+fn two_bugs_of_one_function_have_two_fingerprints() {
+    let scratch = Scratch::new("compare-two-bugs");
+    // No call below `main` differs: the output alone shows what it does.
+    for (name, act) in [("five", "5"), ("six", "6"), ("seven", "7")] {
+        made(&scratch, name, &format!("puts(\"total {act}\");"));
+    }
+    for (name, build) in [("good", "five"), ("one", "six"), ("other", "seven")] {
+        let app = Program::new(scratch.join(build).join("app"), scratch.path());
+        record(&scratch, name, &["-f", "main", "-f", "step"], &app);
+    }
+    let suspect = |name: &str| -> String {
+        ends_with(
+            &compare(&scratch, &["good", name, "--sarif", "out.sarif"]),
+            1,
+        );
+        let log = fs::read_to_string(scratch.join("out.sarif")).expect("it was written");
+        let log: Value = serde_json::from_str(&log).expect("JSON");
+        let first = &log["runs"][0]["results"][0];
+        assert_eq!(first["ruleId"], "suspect", "{first:#}");
+        let print = first["partialFingerprints"]["hindsight/v1"].as_str();
+        print.expect("a text").to_owned()
+    };
+    assert!(
+        suspect("one").starts_with("suspect:main:"),
+        "{}",
+        suspect("one")
+    );
+    assert_eq!(suspect("one"), suspect("one"));
+    assert_ne!(suspect("one"), suspect("other"));
+
+    // The one difference is told as one.
+    let accepting = [
+        "good",
+        "one",
+        "--accept",
+        "known.json",
+        "--html",
+        "out.html",
+    ];
+    ends_with(&compare(&scratch, &accepting), 0);
+    let again = compare(&scratch, &accepting);
+    let said = "the same, but for 1 difference that was accepted";
+    assert!(again.text().contains(said), "{}", again.text());
+    let page = fs::read_to_string(scratch.join("out.html")).expect("it was written");
+    assert!(page.contains(" 1 difference was accepted."), "{page}");
+}

@@ -5,7 +5,7 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use e2e::{Program, Scratch};
+use e2e::{Hindsight, Program, Scratch};
 use serde_json::Value;
 
 use crate::{build, compare, ends_with, record};
@@ -162,7 +162,7 @@ fn dates_of_the_run_and_temporary_names_are_no_difference_but_other_dates_are() 
     ends_with(&ended, 0);
     let told = ended.text();
     assert!(
-        told.contains("dates of the clock were not compared: "),
+        told.contains("dates and times of the clock were not compared: 2 lines of output"),
         "{told}"
     );
 
@@ -173,6 +173,110 @@ fn dates_of_the_run_and_temporary_names_are_no_difference_but_other_dates_are() 
         ends_with(&ended, 1);
         assert!(ended.text().contains("stdout differs"), "{}", ended.text());
     }
+}
+
+const NUMBERS_OF_THE_CLOCK: &str = r#"#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int main(int argc, char **argv) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  long s = now.tv_sec + atoi(argv[1]);
+  printf("at %ld\n", s);
+  printf("[%ld.%06ld] begun\n", s, now.tv_nsec / 1000);
+  printf("t=%ld ms\n", s * 1000 + now.tv_nsec / 1000000);
+  printf("%ld ns\n", s * 1000000000 + now.tv_nsec);
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  printf("up %ld ns\n", now.tv_sec * 1000000000 + now.tv_nsec);
+  puts("5 lines");
+  return 0;
+}
+"#;
+
+#[test]
+fn numbers_of_the_clock_in_output_are_no_difference_but_other_numbers_are() {
+    let scratch = Scratch::new("compare-clock-numbers");
+    fs::write(scratch.join("app.c"), NUMBERS_OF_THE_CLOCK).expect("the test's folder is writable");
+    build(scratch.path(), "gcc -O0 -g -o app app.c");
+    let run = |name: &str, later: &str| {
+        let app = Program::new(scratch.join("app"), scratch.path()).args([later]);
+        record(&scratch, name, &["-f", "main"], &app);
+    };
+    run("one", "0");
+    // Another second, so that each of the lines differs.
+    sleep(Duration::from_millis(1_100));
+    run("two", "0");
+    let ended = compare(&scratch, &["one", "two"]);
+    ends_with(&ended, 0);
+    let told = ended.text();
+    let lines = "dates and times of the clock were not compared: 5 lines of output";
+    assert!(told.contains(lines), "{told}");
+    // What no clock of the run showed: a time in an hour, and one half a minute ago.
+    for (name, later) in [("hour", "3600"), ("before", "-30")] {
+        run(name, later);
+        let ended = compare(&scratch, &["one", name]);
+        ends_with(&ended, 1);
+        assert!(ended.text().contains("stdout differs"), "{}", ended.text());
+    }
+}
+
+#[test]
+fn a_time_that_only_the_other_run_could_have_read_is_a_difference() {
+    let scratch = Scratch::new("compare-other-time");
+    let source = r#"#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int main(int argc, char **argv) {
+  printf("since %ld\n", argc > 1 ? atol(argv[1]) : (long)time(0));
+  return 0;
+}
+"#;
+    fs::write(scratch.join("app.c"), source).expect("the test's folder is writable");
+    build(scratch.path(), "gcc -O0 -g -o app app.c");
+    let run = |name: &str, args: &[&str]| {
+        let app = Program::new(scratch.join("app"), scratch.path()).args(args.iter().copied());
+        record(&scratch, name, &["-f", "main"], &app);
+    };
+    run("one", &[]);
+    sleep(Duration::from_secs(4));
+    run("two", &[]);
+    ends_with(&compare(&scratch, &["one", "two"]), 0);
+    // It shows a time of the first run, and not the one that the first run showed.
+    let shown = printed(&scratch, "one");
+    let seconds = shown.strip_prefix("since ").expect("a time");
+    let next = seconds.parse::<u64>().expect("a number") + 1;
+    run("stale", &[&next.to_string()]);
+    ends_with(&compare(&scratch, &["one", "stale"]), 1);
+}
+
+/// Returns the first line that a recorded program printed.
+fn printed(scratch: &Scratch, name: &str) -> String {
+    let sql = "select text from output";
+    let ended = Hindsight::command(scratch, &["sql", "-f", "csv", name, sql]).run();
+    let text = ended.text();
+    let line = text.lines().nth(1).expect("a line");
+    line.trim_matches('"').to_owned()
+}
+
+#[test]
+fn the_number_of_the_parent_in_output_is_no_difference() {
+    let scratch = Scratch::new("compare-parent");
+    let source = r#"#include <stdio.h>
+#include <unistd.h>
+int main(void) { printf("%d is of %d\n", getpid(), getppid()); return 0; }
+"#;
+    fs::write(scratch.join("app.c"), source).expect("the test's folder is writable");
+    build(scratch.path(), "gcc -O0 -g -o app app.c");
+    let app = Program::new(scratch.join("app"), scratch.path());
+    record(&scratch, "one", &["-f", "main"], &app);
+    record(&scratch, "two", &["-f", "main"], &app);
+    let shown = |name: &str| printed(&scratch, name);
+    assert_ne!(shown("one"), shown("two"));
+    ends_with(&compare(&scratch, &["one", "two"]), 0);
+    // The table of runs has both numbers, and the program has printed them.
+    let sql = "select concat(pid, ' is of ', parent_pid) from runs";
+    let ended = Hindsight::command(&scratch, &["sql", "-f", "csv", "one", sql]).run();
+    assert_eq!(ended.text().lines().nth(1), Some(&*shown("one")));
 }
 
 #[test]

@@ -463,9 +463,14 @@ fn too_few_recordings_do_not_say_what_is_slower() {
     };
     let few = ["--baseline", "one", "--candidate", "two"];
     let why = "1 recording and 1 recording cannot show a difference";
-    refused(&few, why, "make 3 of each build at least");
+    refused(&few, why, "make 5 of each build at least");
     let few = ["--baseline", "one", "two", "--candidate", "two", "one"];
-    refused(&few, "chance alone does that in 16.7 %", "make 3 of each");
+    refused(&few, "chance alone does that in 16.7 %", "make 5 of each");
+    refused(
+        &few,
+        "half of the 2.5 % asked for",
+        "6 tell of each of 10 functions, too",
+    );
 }
 
 #[test]
@@ -511,7 +516,7 @@ fn the_same_build_is_seldom_called_slower() {
     let mut alarms = Vec::new();
     for pair in 0..4 {
         let runs = |side: char| -> Vec<String> {
-            (0..4).map(|run| format!("{side}{pair}{run}")).collect()
+            (0..5).map(|run| format!("{side}{pair}{run}")).collect()
         };
         let (own, other) = (runs('a'), runs('b'));
         // In turn, because the machine may become slower meanwhile.

@@ -53,6 +53,7 @@ mod tests {
             place: Some(("src/a,b.c".to_owned(), 7)),
             near: None,
             difference: None,
+            repeated: 0,
         };
         assert_eq!(
             annotations(&[finding]),

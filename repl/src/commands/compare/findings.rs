@@ -1,5 +1,7 @@
 //! The single findings of a comparison, as build servers list them.
 
+use std::collections::BTreeMap;
+
 use query::compare::{
     CallPair, Comparison, EventDifference, FunctionPair, Line, OutputDifference, Suspect,
 };
@@ -33,6 +35,8 @@ pub struct Finding {
     pub near: Option<(String, u32)>,
     /// The fingerprint of the first difference that it is about.
     pub difference: Option<u64>,
+    /// How many findings of the same kind, subject and difference come before it.
+    pub repeated: u32,
 }
 
 /// The kinds of findings, and what they mean.
@@ -52,10 +56,14 @@ impl Finding {
     /// Returns an identifier that stays the same for the same finding in later comparisons, and that another one of the
     /// same function or stream does not have.
     pub fn fingerprint(&self) -> String {
-        match self.difference {
-            Some(number) => format!("{}:{}:{number:016x}", self.kind, self.subject),
-            None => format!("{}:{}", self.kind, self.subject),
+        let mut print = format!("{}:{}", self.kind, self.subject);
+        if let Some(number) = self.difference {
+            print += &format!(":{number:016x}");
         }
+        if self.repeated > 0 {
+            print += &format!(":{}", self.repeated + 1);
+        }
+        print
     }
 }
 
@@ -72,6 +80,7 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
         place: None,
         near: near(comparison),
         difference: None,
+        repeated: 0,
     };
     let first_of = |function: &str| {
         let mut calls = comparison.calls.iter();
@@ -88,7 +97,8 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
         };
         all.push(Finding {
             place: place_of(suspect),
-            difference: first_of(&suspect.function),
+            // What a function did wrong may show in its callees or in the output alone.
+            difference: first_of(&suspect.function).or_else(|| first(comparison)),
             ..finding(
                 "suspect",
                 &suspect.function,
@@ -148,7 +158,28 @@ pub fn findings(comparison: &Comparison) -> Vec<Finding> {
             ..finding("only", &lone.function, Weight::Note, message)
         });
     }
+    number(&mut all);
     all
+}
+
+/// Returns the fingerprint of the first difference.
+fn first(comparison: &Comparison) -> Option<u64> {
+    let calls = comparison.calls.iter().map(|pair| pair.fingerprint);
+    let output = comparison.output.iter();
+    let output = output.map(|difference| difference.fingerprint);
+    let events = comparison.events.iter();
+    let events = events.map(|difference| difference.fingerprint);
+    calls.chain(output).chain(events).next()
+}
+
+/// Tells findings apart that are alike, such as two threads with the same function.
+fn number(all: &mut [Finding]) {
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    for finding in all {
+        let before = seen.entry(finding.fingerprint()).or_default();
+        finding.repeated = *before;
+        *before += 1;
+    }
 }
 
 fn output_message(difference: &OutputDifference) -> String {
@@ -231,4 +262,38 @@ fn place(calls: &[CallPair], function: &str) -> Option<(String, u32)> {
     let pair = calls.iter().find(|pair| pair.function == function)?;
     let call = pair.b.as_ref().or(pair.a.as_ref())?;
     Some((call.file.clone()?, call.line?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_that_are_alike_are_told_apart() {
+        let finding = |kind, subject: &str, difference| Finding {
+            kind,
+            subject: subject.to_owned(),
+            message: String::new(),
+            weight: Weight::Note,
+            place: None,
+            near: None,
+            difference,
+            repeated: 0,
+        };
+        let mut all = [
+            finding("thread", "work", None),
+            finding("suspect", "main", Some(1)),
+            finding("thread", "work", None),
+            finding("suspect", "main", Some(2)),
+        ];
+        number(&mut all);
+        let prints = all.each_ref().map(Finding::fingerprint);
+        let expected = [
+            "thread:work",
+            "suspect:main:0000000000000001",
+            "thread:work:2",
+            "suspect:main:0000000000000002",
+        ];
+        assert_eq!(prints, expected);
+    }
 }

@@ -65,7 +65,9 @@ fn head(comparison: &Comparison) -> Markup {
         }
         p.note {
             (if comparison.is_same_build { "Both are of the same build." } else { "They are of different builds." })
-            @if comparison.accepted > 0 { " " (grouped(comparison.accepted)) " differences were accepted." }
+            @if comparison.accepted > 0 {
+                " " (count(comparison.accepted, "difference")) (if comparison.accepted == 1 { " was" } else { " were" }) " accepted."
+            }
             @if !comparison.environment.is_empty() { " Their environments differ: " (comparison.environment.join(", ")) "." }
         }
         @for note in &comparison.notes { p.note { (note) } }

@@ -21,7 +21,7 @@ const MOST: usize = 20;
 #[command(next_help_heading = "Is it slower?")]
 #[group(id = "slower")]
 pub struct Args {
-    /// Recordings of the known build, folders of them or patterns; five or more allow claims about single functions
+    /// Recordings of the known build, folders of them or patterns; five or more, and some more for claims about single functions
     #[arg(
         long,
         value_name = "A",
@@ -33,8 +33,8 @@ pub struct Args {
     /// Recordings of the build that may be slower
     #[arg(long, value_name = "B", num_args = 1.., requires = "baseline")]
     candidate: Vec<PathBuf>,
-    /// The chance of a false alarm, in per cent: more than 0 and less than 50
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = alpha, allow_negative_numbers = true)]
+    /// The chance that equal builds raise an alarm, in per cent: more than 0 and less than 50
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.5, value_parser = alpha, allow_negative_numbers = true)]
     alpha: f64,
     /// The least change that counts, in per cent of the time before, from 0 to 10000: 100 is twice the time
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = change, allow_negative_numbers = true)]
