@@ -475,7 +475,8 @@ hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old)
     if (catching == 1)
       translate_new (signal, &passed);
   }
-  result = hs_original___libc_sigaction (signal, new != NULL ? &passed : NULL, &found);
+  result = hs_original___libc_sigaction (signal, new != NULL ? &passed : NULL,
+                                         old != NULL ? &found : NULL);
   if (result != 0 || old == NULL)
     return result;
   if (found.sa_sigaction == hs_on_fatal)
