@@ -28,16 +28,10 @@
 #define STACK_BYTES (64 << 10)
 /* The word of a ucontext_t that rip is in. */
 #define CONTEXT_RIP 21
+/* The kernel's flag for actions with a restorer. */
+#define SA_RESTORER 0x04000000UL
 /* Polls of the recorder's word before sleeping between two of them. */
 #define SPINS 20000
-
-struct kernel_sigaction
-{
-  void (* handler) (int, siginfo_t *, void *);
-  unsigned long flags;
-  void (* restorer) (void);
-  unsigned long mask;
-};
 
 void hs_trap_return (void);
 void hs_first_instruction (void);
@@ -57,8 +51,9 @@ static const uint8_t fatal[] = {
 static volatile uint32_t catching;
 /* 1: the program has entered a sandbox. */
 static volatile uint32_t sandboxed;
-/* The flags that came with a default action, for later queries. */
+/* The flags and masks that came with a default action, for later queries. */
 static int default_flags[_NSIG];
+static uint64_t default_masks[_NSIG];
 /* Handlers of the program that want a signal stack, while it has none. */
 static volatile uint64_t without_stack;
 static volatile uint32_t program_has_stack;
@@ -126,7 +121,7 @@ show (uint32_t tid, int signal, const siginfo_t * info, const void * context)
 static void
 send_again (int signal, siginfo_t * info, ucontext_t * interrupted)
 {
-  struct kernel_sigaction usual = { 0, 0, 0, 0 };
+  struct hs_kernel_sigaction usual = { 0, 0, 0, 0 };
   long pid, tid;
   int is_fault = info->si_code > 0
       && (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL);
@@ -229,14 +224,14 @@ void hs_about_to_abort (uint64_t * context);
 __attribute__ ((used)) void
 hs_about_to_abort (uint64_t * context)
 {
-  struct kernel_sigaction found, usual = { 0, 0, 0, 0 };
+  struct hs_kernel_sigaction found, usual = { 0, 0, 0, 0 };
   stack_t there = { .ss_flags = 0 };
   uint32_t tid;
   if (catching != 1 || hs_is_sandboxed ()
       || system_call (SYS_sigaltstack, 0, (long) &there, 0, 0) != 0
       || !(there.ss_flags & SS_ONSTACK)
       || system_call (SYS_rt_sigaction, SIGABRT, 0, (long) &found, 8) != 0
-      || found.handler != hs_on_fatal)
+      || found.handler != (uint64_t) hs_on_fatal)
     return;
   context[CONTEXT_RIP] = (uint64_t) hs_original_abort;
   tid = own_tid ();
@@ -369,11 +364,11 @@ hs_give_signal_stack (unsigned index)
 }
 
 static void
-ours_into (struct kernel_sigaction * action)
+ours_into (struct hs_kernel_sigaction * action)
 {
-  action->handler = hs_on_fatal;
-  action->flags = SA_SIGINFO | SA_ONSTACK | 0x04000000 /* SA_RESTORER */;
-  action->restorer = hs_trap_return;
+  action->handler = (uint64_t) hs_on_fatal;
+  action->flags = SA_SIGINFO | SA_ONSTACK | SA_RESTORER;
+  action->restorer = (uint64_t) hs_trap_return;
   action->mask = ~0UL;
 }
 
@@ -398,9 +393,9 @@ hs_catch_signals (void)
   catching = 1;
   for (unsigned n = 0; n != sizeof fatal; n++)
   {
-    struct kernel_sigaction found, ours;
+    struct hs_kernel_sigaction found, ours;
     if (system_call (SYS_rt_sigaction, fatal[n], 0, (long) &found, 8) != 0
-        || found.handler != NULL)
+        || found.handler != 0)
       continue;
     ours_into (&ours);
     system_call (SYS_rt_sigaction, fatal[n], (long) &ours, 0, 8);
@@ -416,9 +411,9 @@ stop_catching (void)
   catching = 2;
   for (unsigned n = 0; n != sizeof fatal; n++)
   {
-    struct kernel_sigaction found, usual = { 0, 0, 0, 0 };
+    struct hs_kernel_sigaction found, usual = { 0, 0, 0, 0 };
     if (system_call (SYS_rt_sigaction, fatal[n], 0, (long) &found, 8) == 0
-        && found.handler == hs_on_fatal)
+        && found.handler == (uint64_t) hs_on_fatal)
       system_call (SYS_rt_sigaction, fatal[n], (long) &usual, 0, 8);
   }
 }
@@ -447,6 +442,7 @@ translate_new (int signal, struct sigaction * action)
   if (action->sa_handler == SIG_DFL && is_fatal (signal))
   {
     default_flags[signal] = action->sa_flags;
+    default_masks[signal] = *(const uint64_t *) &action->sa_mask;
     action->sa_sigaction = hs_on_fatal;
     action->sa_flags = SA_SIGINFO | SA_ONSTACK;
     fill (&action->sa_mask, 0xff, 8);
@@ -467,9 +463,11 @@ hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old)
 {
   struct sigaction passed, found;
   int flags, had_no_stack, result;
+  uint64_t mask;
   if (catching == 0 || signal < 1 || signal >= _NSIG)
     return hs_original___libc_sigaction (signal, new, old);
   flags = default_flags[signal];
+  mask = default_masks[signal];
   had_no_stack = without_stack >> (signal - 1) & 1;
   if (new != NULL)
   {
@@ -477,7 +475,8 @@ hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old)
     if (catching == 1)
       translate_new (signal, &passed);
   }
-  result = hs_original___libc_sigaction (signal, new != NULL ? &passed : NULL, &found);
+  result = hs_original___libc_sigaction (signal, new != NULL ? &passed : NULL,
+                                         old != NULL ? &found : NULL);
   if (result != 0 || old == NULL)
     return result;
   if (found.sa_sigaction == hs_on_fatal)
@@ -485,11 +484,33 @@ hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old)
     found.sa_handler = SIG_DFL;
     found.sa_flags = flags;
     fill (&found.sa_mask, 0, sizeof found.sa_mask);
+    *(uint64_t *) &found.sa_mask = mask;
   }
   else if (had_no_stack)
     found.sa_flags |= SA_ONSTACK;
   *old = found;
   return result;
+}
+
+/* Puts into an action that the C library passes to the kernel, or gets from it, what the program passes or gets. */
+void
+hs_as_program_sees (uint64_t signal, struct hs_kernel_sigaction * action)
+{
+  if (catching == 0 || signal < 1 || signal >= _NSIG)
+    return;
+  if (action->handler == (uint64_t) hs_on_fatal)
+  {
+    uint64_t restores = action->flags & SA_RESTORER;
+    action->handler = 0;
+    action->flags = (unsigned) default_flags[signal];
+    action->mask = default_masks[signal];
+    if (action->restorer == (uint64_t) hs_trap_return)
+      action->restorer = 0;
+    else
+      action->flags |= restores;
+  }
+  else if (without_stack >> (signal - 1) & 1)
+    action->flags |= SA_ONSTACK;
 }
 
 /* The program has its own signal stack: its handlers may run on it. */

@@ -244,6 +244,17 @@ void hs_record_words (uint64_t word1, const volatile uint64_t * words,
 
 /* last.c */
 void hs_catch_signals (void);
+
+/* What the kernel calls a struct sigaction. */
+struct hs_kernel_sigaction
+{
+  uint64_t handler;
+  uint64_t flags;
+  uint64_t restorer;
+  uint64_t mask;
+};
+
+void hs_as_program_sees (uint64_t signal, struct hs_kernel_sigaction * action);
 void hs_signals_are_left_alone (void);
 void hs_give_signal_stack (unsigned index);
 void hs_exit (int status);

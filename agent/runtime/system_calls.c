@@ -245,6 +245,7 @@ struct reading
   unsigned count;
   struct hs_piece * piece; /* room for RULES, or for RULES and a vector */
   char text[2][TEXT_PIECE];
+  struct hs_kernel_sigaction action;
 };
 
 /* Chooses what is read for `rule`. */
@@ -293,6 +294,21 @@ struct call_end
   uint64_t word_count;
 };
 
+/* Replaces the action of rt_sigaction, which may be ours, by the program's. */
+static void
+show_action (struct reading * reading, uint64_t signal)
+{
+  for (unsigned n = 0; n != reading->count; n++)
+  {
+    struct hs_piece * piece = &reading->piece[n];
+    struct hs_kernel_sigaction * action = &reading->action;
+    if (hs_read_memory (reading->local->tid, action, piece->address, sizeof *action) != sizeof *action)
+      continue;
+    hs_as_program_sees (signal, action);
+    piece->from = action;
+  }
+}
+
 static void
 read_all (struct reading * reading, const struct call_end * call)
 {
@@ -304,6 +320,8 @@ read_all (struct reading * reading, const struct call_end * call)
     if (!(rule & RULE_AT_RETURN) == !call->at_return)
       read_for (reading, rule, call->arguments, call->result);
   }
+  if (call->number == SYS_rt_sigaction)
+    show_action (reading, call->arguments[0]);
 }
 
 /* What an argument's target points to itself. */

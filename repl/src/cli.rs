@@ -7,6 +7,7 @@ mod groups;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use server::verbs::{Does, Form, Needs, find};
@@ -25,6 +26,7 @@ use crate::report::{Json, as_json, is_json};
 use crate::sets;
 use crate::spelling;
 use crate::suggest;
+use crate::travel::familiar;
 
 pub use complete::{answer as complete, script as completion_script};
 
@@ -135,11 +137,25 @@ impl Cli {
                 terminal.choose_colour(choice);
             }
         })?;
+        let verb_words: Vec<String> = words
+            .iter()
+            .skip(verb)
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
         let program = Cli::whole().term_width(columns);
         let help = groups::template(&program, columns);
         let parsed = program.help_template(help).try_get_matches_from(words);
         let matches = match parsed {
             Ok(matches) => matches,
+            Err(error)
+                if error.kind() == ErrorKind::InvalidSubcommand
+                    && let Some(ours) = familiar::in_shell(&verb_words) =>
+            {
+                return Err(Error::usage(
+                    format!("there is no command \"{}\"", verb_words[0]),
+                    Some(format!("here that is: hindsight {ours}")),
+                ));
+            }
             Err(error) if error.use_stderr() && is_json() => return Err(Error::of_words(&error)),
             Err(error) => suggest::without_far(error).exit(),
         };

@@ -77,7 +77,9 @@ fn files(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names
-        .filter(|name| name.contains("parquet") || name.starts_with(".hindsight-"))
+        .filter(|name| {
+            name.contains("parquet") || name.contains("csv") || name.starts_with(".hindsight-")
+        })
         .collect()
 }
 
@@ -88,6 +90,7 @@ fn an_interrupt_ends_a_sort_of_millions_of_rows_at_once() {
         ("one.parquet", "dur_ns", "INT"),
         ("other.parquet", "args", "INT"),
         ("third.parquet", "dur_ns", "KILL"),
+        ("rows.csv", "args", "INT"),
     ] {
         let question = format!("select * from calls order by {by}");
         let mut child = large

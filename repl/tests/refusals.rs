@@ -475,6 +475,16 @@ fn the_command_line_itself_may_be_wrong() {
             --- exit code 2
         "#]],
     );
+    check_args(
+        &folder,
+        &["run", "./app"],
+        expect![[r#"
+            --- stderr
+            error: there is no command "run"
+            help: here that is: hindsight start PROGRAM, or restart to begin again
+            --- exit code 2
+        "#]],
+    );
 }
 
 #[test]

@@ -61,6 +61,13 @@ fn bash_completes_commands_options_and_recordings() {
     // No daemon runs: there are no candidates and no messages.
     let words = offered(&folder, &["hindsight", "break", "re"]);
     assert_eq!(words, ["remove"]);
+    // gdb's words become ours when a line is run.
+    assert_eq!(offered(&folder, &["hindsight", "info", "lo"]), ["locals"]);
+    assert_eq!(offered(&folder, &["hindsight", "info", "y"]), ["yard"]);
+    for word in ["delete", "disable", "d"] {
+        let words = offered(&folder, &["hindsight", word, ""]);
+        assert!(words.iter().all(|word| word.starts_with('-')), "{words:?}");
+    }
 }
 
 #[test]

@@ -204,6 +204,22 @@ pub enum Code {
     Failed,
 }
 
+impl Code {
+    /// Returns whether the failure is about the program's code and source, or the request itself, which do not depend on whether
+    /// the program runs.
+    #[must_use]
+    pub fn is_about_code(self) -> bool {
+        matches!(
+            self,
+            Code::InvalidLine
+                | Code::InvalidFile
+                | Code::InvalidColumn
+                | Code::InvalidFunction
+                | Code::BadRequest
+        )
+    }
+}
+
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {

@@ -56,6 +56,8 @@ pub const SEGMENT_SUFFIX: &str = ".seg";
 pub const MEMORY_DIR: &str = "memory";
 /// The file name ending of a snapshot: `000000.mem` is the first one.
 pub const MEMORY_SUFFIX: &str = ".mem";
+/// The file that names the core file of a recording that was made of one.
+pub const CORE_LINK_FILE: &str = "core";
 /// The file with the notes that were added later.
 pub const NOTES_FILE: &str = "notes";
 /// Most notes that may be added.

@@ -371,8 +371,24 @@ fn cut_files_say_nothing_wrong() {
             1,
             "{said}"
         );
+        let check = dumped.command(&["check", path, "--json"]).run();
+        assert_eq!(check.status, Status::Code(3), "{}", check.text());
+        let check = check.result();
+        assert_eq!(check["verdict"], "cut", "{check}");
+        assert_eq!(check["missing_bytes"], whole.len() - len, "{check}");
+        assert_eq!(check["findings"], serde_json::json!([]), "{check}");
+        let check = dumped.command(&["check", path]).run().text();
+        assert!(
+            check.contains(": cut: the core file lacks its last "),
+            "{check}"
+        );
         opened += 1;
     }
+    let path = dumped.core.to_str().expect("text");
+    let check = dumped.command(&["check", path]).run();
+    assert_eq!(check.status, Status::Code(0), "{}", check.text());
+    assert!(check.text().contains(": whole\n"), "{}", check.text());
+    assert!(!check.text().contains("note:"), "{}", check.text());
     assert!(opened == 6 && unknown > 3, "{opened} {unknown}");
     let head = dumped.scratch.join("head");
     std::fs::write(&head, &whole[..100]).expect("the test's folder");

@@ -724,6 +724,105 @@ fn watches_have_conditions_and_addresses_are_expressions() {
     assert!(said.contains("tempo > 3"), "{said}");
 }
 
+/// Between two runs, code and breakpoints are there; what needs the program says how to get it.
+#[test]
+fn code_and_breakpoints_are_there_between_runs() {
+    let live = Live::started("gdb-between", &["--break", "leaf"], &program(), &[]);
+    let text = |words: &[&str]| {
+        let ended = live.command(words).run();
+        ended.text() + &ended.errors()
+    };
+    text(&["disable", "1"]);
+    assert_eq!(live.ask(&["continue"])["status"], "ended");
+    for refused in [
+        &["print", "tempo"][..],
+        &["p", "&tempo"],
+        &["list"],
+        &["bt"],
+        &["x", "&tempo"],
+        &["watch", "tempo"],
+    ] {
+        let said = text(refused);
+        assert!(
+            said.starts_with("error: ") && said.contains("hindsight restart"),
+            "{refused:?}: {said}"
+        );
+    }
+    let said = text(&["list", "leaf"]);
+    assert!(said.contains("leaf (int x)"), "{said}");
+    let said = text(&["list", "control.c:10,14"]);
+    assert!(said.lines().count() == 5 && !said.contains("->"), "{said}");
+    let said = text(&["info", "line", "leaf"]);
+    assert!(said.starts_with("Line "), "{said}");
+    let said = text(&["list", "no_such_function"]);
+    assert!(said.contains("no_such_function"), "{said}");
+    assert_eq!(text(&["p", "7/2"]).lines().count(), 1);
+    let said = text(&["break", "sum_to"]);
+    assert!(said.contains("restart sets it"), "{said}");
+    let known = live.ask(&["info", "breakpoints"]);
+    let numbers = |known: &serde_json::Value| -> Vec<serde_json::Value> {
+        let all = known["probes"].as_array().expect("a list");
+        all.iter().map(|one| one["id"].clone()).collect()
+    };
+    assert_eq!(numbers(&known), [1, 2], "{known}");
+    text(&["delete", "1"]);
+    let known = live.ask(&["info", "breakpoints"]);
+    assert_eq!(numbers(&known), [2], "{known}");
+    let said = text(&["delete", "1"]);
+    assert!(said.contains("there is no"), "{said}");
+    let begun = live.ask(&["restart"]);
+    live.keep(&begun);
+    let place = live.ask(&["where"]);
+    assert_eq!(place["frame"]["function"], "sum_to", "{place}");
+}
+
+/// A range is around no line of its own: the arrow is at the current one.
+#[test]
+fn the_arrow_in_a_range_is_at_the_current_line() {
+    let live = Live::started("gdb-range", &["--break", "leaf"], &program(), &[]);
+    let place = live.ask(&["where"])["frame"]["line"].clone();
+    let line = place.as_u64().expect("a line");
+    let marked = |range: &str| -> Vec<String> {
+        let said = live.command(&["list", range]).run().text();
+        let marked = said.lines().filter_map(|line| line.strip_prefix("->"));
+        marked
+            .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+            .collect()
+    };
+    let around = format!("{},{}", line - 2, line + 2);
+    assert_eq!(marked(&around), [line.to_string()]);
+    let after = format!("{},{}", line + 1, line + 3);
+    assert!(marked(&after).is_empty());
+}
+
+/// What gdb calls kill ends the session, in the shell and at the prompt.
+#[test]
+fn kill_ends_the_program() {
+    for at_prompt in [false, true] {
+        let live = Live::started("gdb-kill", &["--break", "leaf"], &program(), &[]);
+        let said = match at_prompt {
+            true => prompt(&live, &["kill"]),
+            false => live.command(&["kill"]).run().text(),
+        };
+        assert!(said.contains("killed by SIGKILL"), "{said}");
+        let known = live.command(&["status"]).run();
+        assert_ne!(known.status, Status::Code(0), "{}", known.text());
+    }
+}
+
+/// In a recording nothing is displayed, and what needs the program is called as people write it.
+#[test]
+fn refusals_use_the_words_of_people() {
+    let scratch = Scratch::new("gdb-recorded");
+    let program = Program::new(program(), scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    let said = recording.prompt(&["info display"]).text();
+    assert!(said.contains("Nothing is displayed."), "{said}");
+    let ended = recording.prompt(&["info signals"]);
+    let said = ended.text() + &ended.errors();
+    assert!(said.contains("info signals needs a program"), "{said}");
+}
+
 /// The program calls none of these functions.
 #[test]
 fn functions_of_other_modules_are_called() {

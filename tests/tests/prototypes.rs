@@ -176,6 +176,62 @@ fn calls_through_stubs_are_recorded_once() {
     }
 }
 
+/// strcmp is one of several functions, chosen when the program starts: it has no code of its own, and its stubs are recorded.
+#[test]
+fn a_function_that_is_chosen_at_the_start_is_recorded_by_its_stubs() {
+    for artifact in ["prototypes", "prototypes_stripped"] {
+        for pattern in ["strcmp", "strc*", "libc.so.6:strcmp"] {
+            let scratch = Scratch::new(artifact);
+            let program = Program::new(fixture_artifact("prototypes", artifact), scratch.path())
+                .env("KEPT_VALUE", "seventeen");
+            let (ended, recording) =
+                Hindsight::record(&scratch, &["-f", pattern, "--strings"], &program);
+            let said = ended.errors();
+            assert!(!said.contains("matches no function"), "{pattern}: {said}");
+            let direct = "SELECT count(*) FROM functions WHERE name = 'strcmp'";
+            assert_eq!(recording.number(direct), 0, "{artifact} {pattern}");
+            let args = "SELECT args, ret FROM calls WHERE function = 'strcmp@plt' AND args LIKE '%seventeen%'";
+            let args = recording.rows(args);
+            assert_eq!(args.len(), 1, "{artifact} {pattern}: {args:?}");
+            assert_eq!(args[0]["args"], "s1=\"seventeen\", s2=\"seventeen\"");
+            assert_eq!(args[0]["ret"], 0);
+        }
+    }
+}
+
+/// A function of the program itself may be chosen so, too.
+#[test]
+fn a_chosen_function_of_the_program_is_recorded_by_its_stub() {
+    let scratch = Scratch::new("chosen");
+    let program = Program::new(fixture_artifact("ifunc", "ifunc"), scratch.path());
+    let recording = Hindsight::recorded(&scratch, "rec", &["-f", "chosen"], &program);
+    let calls = "SELECT count(*) FROM calls WHERE function = 'chosen@plt'";
+    assert_eq!(recording.number(calls), 500);
+}
+
+/// The stubs of a stripped C++ program have readable names, and are chosen by them.
+#[test]
+fn stubs_of_stripped_cxx_have_readable_names() {
+    let scratch = Scratch::new("stripped_cxx");
+    let stripped = scratch.join("program");
+    let source = fixture_artifact("containers_cxx", "containers_cxx_O0");
+    let strip = Program::new("/usr/bin/strip", scratch.path()).args([
+        "-o",
+        stripped.to_str().expect("text"),
+        source.to_str().expect("text"),
+    ]);
+    assert_eq!(strip.run().status.as_shell_code(), 0);
+    let program = Program::new(&stripped, scratch.path());
+    let recording = Hindsight::recorded(&scratch, "rec", &[], &program);
+    let count = |pattern: &str| {
+        recording.number(&format!(
+            "SELECT count(*) FROM functions WHERE name LIKE '{pattern}@plt'"
+        ))
+    };
+    assert_eq!(count("\\_Z%"), 0);
+    assert!(count("operator new%") > 0);
+}
+
 #[test]
 fn texts_of_frequent_functions_are_kept_on_request() {
     let (_scratch, recording) = recorded("prototypes_stripped", &["--strings"]);

@@ -69,6 +69,7 @@ fn sqlite_is_reported_as_uftrace_counts_it() {
             number(function, "self_ns") <= number(function, "inclusive_ns"),
             "{function}"
         );
+        takes_time(function, number(&report["cost"], "held_ns"));
     }
     assert!(compared >= 400, "only {compared} functions were compared");
     let raw_ns: i64 = functions.iter().map(|f| number(f, "raw_self_ns")).sum();
@@ -143,6 +144,50 @@ fn the_forms_of_a_report_agree() {
     let profile = std::fs::read(recorded.scratch.join("fib.json")).expect("it was written");
     let profile: Value = serde_json::from_slice(&profile).expect("it is JSON");
     assert_eq!(profile["profiles"][0]["type"], "evented");
+}
+
+/// A call takes 1 ns at least, if that much was measured and not a wait, of which there were `held_ns`.
+fn takes_time(function: &Value, held_ns: i64) {
+    let (own_ns, most_ns) = (
+        number(function, "self_ns"),
+        number(function, "self_most_ns"),
+    );
+    let raw_ns = number(function, "raw_self_ns");
+    assert!(own_ns <= most_ns && most_ns <= raw_ns, "{function}");
+    let least_ns = number(function, "calls").min(raw_ns - held_ns);
+    assert!(own_ns >= least_ns, "{function}");
+}
+
+/// Of a small function little more than chance is left, which must not say that it took no time.
+#[test]
+fn a_function_of_many_short_calls_has_a_time_and_its_bound() {
+    let recorded = Recorded::of("report_short", "fib", &["24"], &[]);
+    let report = recorded.json(&[]);
+    let functions = report["functions"].as_array().expect("functions");
+    let held_ns = number(&report["cost"], "held_ns");
+    let text = recorded.report(&["--limit", "0"]);
+    for function in functions {
+        takes_time(function, held_ns);
+        let name = function["function"].as_str().expect("a name");
+        let row = format!(" {name} (");
+        let row = text.lines().find(|line| line.contains(&row));
+        let is_rough = 2 * number(function, "self_most_ns") > 3 * number(function, "self_ns");
+        let is_marked = row.expect("a row").matches('~').count() == 2;
+        assert_eq!(is_marked, is_rough, "{function} {text}");
+    }
+    let named = |name: &str| functions.iter().find(|f| f["function"] == name);
+    let (fib, main) = (named("fib").expect("fib"), named("main").expect("main"));
+    assert!(
+        number(main, "inclusive_ns") >= number(fib, "inclusive_ns"),
+        "{report}"
+    );
+    let raw = recorded.report(&["--raw"]);
+    assert!(!raw.contains('~'), "{raw}");
+    let row = "SELECT self_ns, self_most_ns FROM report WHERE function = 'fib'";
+    let row = &recorded.recording.rows(row)[0];
+    for column in ["self_ns", "self_most_ns"] {
+        assert_eq!(row[column], fib[column], "{column}");
+    }
 }
 
 /// The host loads two libraries in turn, and each time waits until their functions are armed. The compiler evaluates the last argument first.

@@ -35,8 +35,13 @@ const SMALL_FACTOR: f64 = 1.3;
 /// Where nothing is captured, each part costs less than this, in ps, and so do new pages. Functions whose calls take longer
 /// are not small.
 const MOST_PS: u64 = 40_000;
+/// Recording may have cost less than it seems by this factor.
+const UNSURE_FACTOR: u64 = 2;
 /// Where nothing is captured, the cost is not further from what was found, in ps.
 const MOST_UNSURE_PS: u64 = 100_000;
+
+/// A call takes this long at least, in ns, whatever recording it cost: nothing takes no time.
+pub const LEAST_NS: u64 = 1;
 
 /// What recording adds to each call in one place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +58,15 @@ impl Cost {
         ps: 0,
         most_ps: MOST_UNSURE_PS,
     };
+}
+
+/// A time without the cost of recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// As far as the cost is known, in ns.
+    pub ns: u64,
+    /// If recording cost only a part of what it seems, in ns.
+    pub most_ns: u64,
 }
 
 /// What recording costs. A part is `None` if there were too few calls to find out.
@@ -88,6 +102,26 @@ impl Costs {
     #[inline]
     pub fn outside_ps(&self) -> u64 {
         self.outside().ps
+    }
+
+    /// Returns the time that is left of `ns`, which include `cost_ps` of recording, in `calls` calls.
+    pub fn left(ns: i64, cost_ps: u64, calls: u64) -> Left {
+        let ns = u64::try_from(ns).unwrap_or(0);
+        let least_ns = (calls * LEAST_NS).min(ns);
+        let without = |cost_ps: u64| ns.saturating_sub(cost_ps.div_ceil(1000)).max(least_ns);
+        Left {
+            ns: without(cost_ps),
+            most_ns: without(cost_ps / UNSURE_FACTOR),
+        }
+    }
+
+    /// Returns how many calls cost so much.
+    pub fn calls(&self, cost_ps: u64) -> u64 {
+        let each_ps = self.inside_ps() + self.outside_ps();
+        match each_ps {
+            0 => 0,
+            _ => cost_ps.div_ceil(each_ps),
+        }
     }
 
     /// Returns the costs that several recordings of two builds have in common: the smaller one of both medians. A build
@@ -299,6 +333,26 @@ mod tests {
         let found = of(&[&[(9_000, 20), (1_000, 2_000)]]).expect("there are enough");
         assert_eq!(found.ps, 20_000);
         assert_eq!(found.most_ps, found.ps + MOST_UNSURE_PS);
+    }
+
+    /// The average cost of all calls may exceed what calls of one function took.
+    #[test]
+    fn no_call_takes_no_time() {
+        let left = |ns, cost_ps, calls| {
+            let left = Costs::left(ns, cost_ps, calls);
+            (left.ns, left.most_ns)
+        };
+        assert_eq!(left(50_000, 20_000_000, 1000), (30_000, 40_000));
+        assert_eq!(left(20_200, 20_000_000, 1000), (1000, 10_200));
+        assert_eq!(left(19_000, 20_000_000, 1000), (1000, 9_000));
+        assert_eq!(left(300, 20_000_000, 1000), (300, 300));
+        assert_eq!(left(-5, 20_000_000, 1000), (0, 0));
+        assert_eq!(left(70, 0, 3), (70, 70));
+        let cost = |ps| Some(Cost { ps, most_ps: ps });
+        let costs = Costs::of(cost(10_000), cost(10_000));
+        // One call of three has no caller.
+        assert_eq!(costs.calls(50_000), 3);
+        assert_eq!(Costs::default().calls(50_000), 0);
     }
 
     #[test]

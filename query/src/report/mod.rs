@@ -22,7 +22,7 @@ use crate::rows::ask;
 use crate::session::Session;
 use away::Away;
 pub(crate) use away::Raised;
-pub(crate) use cost::{Cost, Costs};
+pub(crate) use cost::{Cost, Costs, LEAST_NS};
 pub(crate) use read::Groups;
 use tree::NONE;
 use walk::{Inclusive, Walk};
@@ -33,7 +33,7 @@ pub(crate) use source::Source;
 /// Paths that are told apart.
 const MOST_PATHS: usize = 1 << 20;
 
-/// Functions with fewer calls, or whose recording cost a smaller part of the time, are not worth a warning.
+/// Functions with fewer calls, or that can only have a smaller part of the time, are not worth a warning.
 const ROUGH_CALLS: u64 = 1000;
 const ROUGH_PART: f64 = 0.1;
 
@@ -99,8 +99,11 @@ pub struct FunctionTime {
     pub function_id: u32,
     /// How many calls it had.
     pub calls: u64,
-    /// The time of its calls without the recorded calls that they made, in ns.
+    /// The time of its calls without the recorded calls that they made, and without what recording cost, in ns: at least 1 ns
+    /// of each call.
     pub self_ns: u64,
+    /// The same at most, in ns: recording may have cost only half as much as it seems.
+    pub self_most_ns: u64,
     /// The time of its calls with all that they made, those inside each other counted once.
     pub inclusive_ns: u64,
     /// The part of `self_ns` in that of all functions, from 0 to 1.
@@ -109,6 +112,14 @@ pub struct FunctionTime {
     pub raw_self_ns: u64,
     /// `inclusive_ns` as measured.
     pub raw_inclusive_ns: u64,
+}
+
+impl FunctionTime {
+    /// Returns whether recording cost more than what is left: the time is rough.
+    #[must_use]
+    pub fn is_rough(&self) -> bool {
+        2 * self.self_most_ns > 3 * self.self_ns
+    }
 }
 
 /// The calls of one function by another.
@@ -152,17 +163,14 @@ impl Report {
         self.places.get(&id).map(|place| &self.functions[*place])
     }
 
-    /// Returns the functions with much of the time, whose calls' recording cost more than what is left for them, that with the
-    /// most calls first: their shares are rough.
+    /// Returns the functions with much of the time, of which little is left without what recording cost, that with the
+    /// most calls first.
     #[must_use]
     pub fn rough(&self) -> Vec<&FunctionTime> {
-        let each_ns = self.cost.inside_ns + self.cost.outside_ns;
-        let cost_ns = |f: &FunctionTime| f.calls as f64 * each_ns;
-        let whole_ns: u64 = self.functions.iter().map(|f| f.self_ns).sum();
-        let all_ns: f64 = self.functions.iter().map(cost_ns).sum();
+        let whole_ns: u64 = self.functions.iter().map(|f| f.self_most_ns).sum();
         let is_rough = |f: &&FunctionTime| {
-            let has_part = cost_ns(f) > (whole_ns as f64 + all_ns) * ROUGH_PART;
-            has_part && f.calls >= ROUGH_CALLS && cost_ns(f) > f.self_ns as f64
+            let has_part = f.self_most_ns as f64 > whole_ns as f64 * ROUGH_PART;
+            has_part && f.calls >= ROUGH_CALLS && f.is_rough()
         };
         let mut rough: Vec<&FunctionTime> = self.functions.iter().filter(is_rough).collect();
         rough.sort_by_key(|f| (u64::MAX - f.calls, f.function_id));
@@ -245,6 +253,7 @@ impl Report {
                 .or_insert_with(|| FunctionTime {
                     calls: 0,
                     self_ns: 0,
+                    self_most_ns: 0,
                     inclusive_ns: 0,
                     raw_self_ns: 0,
                     raw_inclusive_ns: 0,
@@ -252,6 +261,7 @@ impl Report {
                 });
             time.calls += path.calls;
             time.self_ns += path.times.self_ns;
+            time.self_most_ns += path.times.self_most_ns;
             time.raw_self_ns += path.raw.self_ns;
             if path.is_outermost {
                 time.inclusive_ns += path.times.inclusive_ns;
@@ -308,7 +318,7 @@ impl Source {
                 },
                 places: places.map(|(place, f)| (f.function_id, place)).collect(),
                 functions,
-                edges: edges(walk),
+                edges: edges(walk, costs),
                 threads: threads(&paths),
                 paths,
             }
@@ -350,7 +360,7 @@ impl Source {
             let cost_ps = spent.made * costs.outside_ps() + spent.calls * costs.inside_ps();
             let definition = self.definitions.function(id as usize);
             let module = definition.and_then(|f| self.definitions.module(f.module));
-            let self_ns = corrected(spent.self_ns, cost_ps);
+            let own = Costs::left(spent.self_ns, cost_ps, spent.calls);
             FunctionTime {
                 function: self.function_name(id),
                 module: module.map(|module| module.name().to_owned()),
@@ -358,8 +368,9 @@ impl Source {
                 line: definition.and_then(|f| f.line),
                 function_id: id,
                 calls: total.calls,
-                self_ns,
-                inclusive_ns: total.inclusive.corrected().max(self_ns),
+                self_ns: own.ns,
+                self_most_ns: own.most_ns,
+                inclusive_ns: total.inclusive.corrected(costs).max(own.ns),
                 share: 0.0,
                 raw_self_ns: at_least_0(total.self_ns),
                 raw_inclusive_ns: at_least_0(total.inclusive.ns),
@@ -385,7 +396,7 @@ fn spent(walk: &Walk<'_>) -> Vec<Spent> {
     spent.collect()
 }
 
-fn edges(walk: &Walk<'_>) -> Vec<EdgeTime> {
+fn edges(walk: &Walk<'_>, costs: &Costs) -> Vec<EdgeTime> {
     let mut all: Vec<EdgeTime> = walk
         .edges
         .iter()
@@ -393,7 +404,7 @@ fn edges(walk: &Walk<'_>) -> Vec<EdgeTime> {
             caller: (edge.caller != NONE).then_some(edge.caller),
             callee: edge.callee,
             calls: edge.calls,
-            inclusive_ns: edge.inclusive.corrected(),
+            inclusive_ns: edge.inclusive.corrected(costs),
             raw_inclusive_ns: at_least_0(edge.inclusive.ns),
         })
         .collect();
@@ -422,13 +433,10 @@ fn threads(paths: &Paths) -> Vec<ThreadTime> {
 }
 
 impl Inclusive {
-    fn corrected(&self) -> u64 {
-        corrected(self.ns - self.away_ns, self.cost_ps)
+    fn corrected(&self, costs: &Costs) -> u64 {
+        let calls = costs.calls(self.cost_ps);
+        Costs::left(self.ns - self.away_ns, self.cost_ps, calls).ns
     }
-}
-
-fn corrected(ns: i64, cost_ps: u64) -> u64 {
-    at_least_0(ns).saturating_sub(cost_ps.div_ceil(1000))
 }
 
 fn at_least_0(ns: i64) -> u64 {

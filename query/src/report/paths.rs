@@ -3,9 +3,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::cost::Costs;
+use super::cost::{Costs, Left};
 use super::tree::{NONE, Tree};
-use super::{at_least_0, corrected};
 
 /// The paths of calls. A path comes after the one that it continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,15 +37,18 @@ pub struct Path {
 pub struct Times {
     /// Their own, in ns.
     pub self_ns: u64,
+    /// The same at most, in ns: the cost of recording is not known exactly.
+    pub self_most_ns: u64,
     /// With all that they made, in ns: the sum over the paths that continue this one.
     pub inclusive_ns: u64,
 }
 
 impl Times {
-    fn of(self_ns: u64) -> Times {
+    fn of(own: Left) -> Times {
         Times {
-            self_ns,
-            inclusive_ns: self_ns,
+            self_ns: own.ns,
+            self_most_ns: own.most_ns,
+            inclusive_ns: own.ns,
         }
     }
 }
@@ -81,9 +83,13 @@ impl Paths {
             times: match node.parent {
                 // A thread has no time of its own.
                 NONE => Times::default(),
-                _ => Times::of(corrected(node.self_ns - node.away_ns, cost_ps)),
+                _ => Times::of(Costs::left(
+                    node.self_ns - node.away_ns,
+                    cost_ps,
+                    node.calls,
+                )),
             },
-            raw: Times::of(at_least_0(node.self_ns)),
+            raw: Times::of(Costs::left(node.self_ns, 0, 0)),
         });
         let threads = tree.threads().iter();
         let mut paths = Paths {
@@ -138,6 +144,7 @@ impl Paths {
             sum.calls += path.calls;
             for (sum, own) in [(&mut sum.times, path.times), (&mut sum.raw, path.raw)] {
                 sum.self_ns += own.self_ns;
+                sum.self_most_ns += own.self_most_ns;
                 sum.inclusive_ns += own.self_ns;
             }
         }

@@ -4,11 +4,8 @@ use std::collections::HashMap;
 
 use crate::compare::module_key;
 use crate::error::Result;
-use crate::report::{Cost, Costs};
+use crate::report::{Cost, Costs, LEAST_NS};
 use crate::session::Session;
-
-/// A call takes this long at least, in ns, whatever recording it cost: nothing takes no time.
-const LEAST_NS: f64 = 1.0;
 
 /// A function in two builds of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,7 +32,7 @@ impl Sample {
     pub fn ns(&self, costs: &Costs) -> f64 {
         let cost = |calls: f64, ps: u64| calls * ps as f64 / 1e3;
         let cost_ns = cost(self.calls, costs.inside_ps()) + cost(self.made, costs.outside_ps());
-        (self.self_ns - cost_ns).max(self.calls * LEAST_NS)
+        (self.self_ns - cost_ns).max(self.calls * LEAST_NS as f64)
     }
 
     /// Returns how far that may be from the truth, because recording the calls that `other` does not have may have cost half
@@ -48,7 +45,7 @@ impl Sample {
         let less_ns = calls * further_ps(costs.inside(), own.inside())
             + made * further_ps(costs.outside(), own.outside());
         let more_ns = calls * costs.inside_ps() as f64 + made * costs.outside_ps() as f64;
-        let least_ns = self.calls.min(other.calls) * LEAST_NS;
+        let least_ns = self.calls.min(other.calls) * LEAST_NS as f64;
         Unsure {
             less_ns: less_ns.min((self.ns(costs) - least_ns).max(0.0)),
             more_ns: more_ns / 2.0,

@@ -86,7 +86,7 @@ pub const CLONE: &Names = &[
 ];
 
 /// Flags in addition to the type of a socket.
-pub const SOCKET: &Names = &[("SOCK_NONBLOCK", 0x800), ("SOCK_CLOEXEC", 0x80000)];
+pub const SOCKET: &Names = &[("SOCK_CLOEXEC", 0x80000), ("SOCK_NONBLOCK", 0x800)];
 
 /// Flags of send and recv.
 pub const MESSAGE: &Names = &[

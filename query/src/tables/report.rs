@@ -26,7 +26,11 @@ pub const DOC: TableDoc = TableDoc {
         ("calls", "number of its calls"),
         (
             "self_ns",
-            "time of its calls without the traced calls they made, and without what recording cost, ns; null where only entries are recorded",
+            "time of its calls without the traced calls they made, and without what recording is estimated to have cost, ns: at least 1 of each call; null where only entries are recorded",
+        ),
+        (
+            "self_most_ns",
+            "self_ns at most: recording may have cost only half of the estimate",
         ),
         (
             "inclusive_ns",
@@ -88,6 +92,7 @@ fn rows(found: &Report) -> Result<RecordBatch> {
         texts(|f| f.module.as_deref()),
         counts(true, |f| f.calls),
         counts(has_times, |f| f.self_ns),
+        counts(has_times, |f| f.self_most_ns),
         counts(has_times, |f| f.inclusive_ns),
         Arc::new(shares.collect::<Float64Array>()),
         counts(has_times, |f| f.raw_self_ns),

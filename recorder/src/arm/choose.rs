@@ -1,9 +1,11 @@
 //! Selects the functions of a module that are candidates for hooks, and collects what is known about them.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use debuginfo::prototypes::{Prototype, is_c_library, prototype};
-use debuginfo::{Module, SymbolKind};
+use debuginfo::{Module, PltEntry, SymbolKind, function_name};
 use store::control::{FunctionDef, Param, ParameterPlace, RetPlace, SecondPlace, ValueKind};
 
 use super::conventions::refused_by_name;
@@ -59,6 +61,11 @@ pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Cand
         // If the library's own function cannot be patched, its stub may be.
         all.extend(stubs(module).filter(|stub| filter.also().has_stub(&stub.def.linkage)));
     }
+    if is_system {
+        // What chooses among several functions has the name of what is chosen, and is not it.
+        let choosers = addresses_of(module, SymbolKind::Ifunc);
+        all.retain(|candidate| !choosers.contains(&candidate.def.svma));
+    }
     let aliases = match is_system {
         true => Aliases::of(module),
         false => Aliases::default(),
@@ -95,7 +102,19 @@ pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Cand
         }
         is_wanted
     });
+    if !is_system {
+        let known: HashSet<u64> = all.iter().map(|candidate| candidate.def.svma).collect();
+        let by_target = stubs_by_target(module, filter);
+        all.extend(by_target.filter(|stub| !known.contains(&stub.def.svma)));
+    }
     all
+}
+
+/// The addresses of the symbols of a kind.
+fn addresses_of(module: &Module, kind: SymbolKind) -> HashSet<u64> {
+    let symbols = module.symbols().into_iter();
+    let of_kind = symbols.filter(|symbol| symbol.kind == kind);
+    of_kind.map(|symbol| symbol.svma.0).collect()
 }
 
 /// The names of the functions of a C library by address. The one that programs use is the first.
@@ -190,16 +209,50 @@ fn from_symbols(module: &Module, is_system: bool) -> Vec<Candidate> {
 /// The stubs through which a module calls functions of other modules by name.
 fn stubs(module: &Module) -> impl Iterator<Item = Candidate> + '_ {
     let stubs = module.plt_entries().iter();
-    let named = stubs.filter(|stub| !stub.symbol.is_empty());
-    named.map(|stub| {
-        let linkage = format!("{}@plt", stub.symbol);
-        let mut candidate = unknown(stub.svma.0, stub.size, linkage.clone(), linkage);
-        if stub.library.as_deref().is_some_and(is_c_library) {
-            let known = prototype(&stub.symbol).into_iter();
-            known.for_each(|known| prototypes::apply(&mut candidate, known));
-        }
-        candidate
-    })
+    stubs.filter(|stub| !stub.symbol.is_empty()).map(stub)
+}
+
+fn stub(stub: &PltEntry) -> Candidate {
+    let linkage = format!("{}@plt", stub.symbol);
+    let name = function_name(&stub.symbol).map(|name| format!("{name}@plt"));
+    let name = name.unwrap_or_else(|| linkage.clone());
+    let mut candidate = unknown(stub.svma.0, stub.size, name, linkage);
+    if stub.library.as_deref().is_some_and(is_c_library) {
+        let known = prototype(&stub.symbol).into_iter();
+        known.for_each(|known| prototypes::apply(&mut candidate, known));
+    }
+    candidate
+}
+
+/// The stubs that a pattern selects by the function that they jump to: one of the C library, or one of several in the module
+/// itself, of which one is chosen when the program starts. Such a function may have no code of its own that could be patched.
+/// Where it has, its stubs are left out later.
+fn stubs_by_target<'m>(
+    module: &'m Module,
+    filter: &'m Filter,
+) -> impl Iterator<Item = Candidate> + 'm {
+    let own = OnceCell::new();
+    let is_chosen_here = move |name: &String| {
+        let own = own.get_or_init(|| {
+            let symbols = module.symbols().into_iter();
+            let chosen = symbols.filter(|symbol| symbol.kind == SymbolKind::Ifunc);
+            chosen
+                .map(|symbol| symbol.linkage)
+                .collect::<HashSet<String>>()
+        });
+        own.contains(name)
+    };
+    let is_wanted = move |stub: &&PltEntry| {
+        let library = match stub.library.as_deref() {
+            Some(library) if is_c_library(library) => Path::new(library),
+            Some(_) => return false,
+            None => module.path(),
+        };
+        filter.wants_stub_of(&stub.symbol, library, || {
+            stub.library.is_some() || is_chosen_here(&stub.symbol)
+        })
+    };
+    module.plt_entries().iter().filter(is_wanted).map(stub)
 }
 
 /// Adds the function that returns the block of `posix_memalign`, by the name that it has in the C library's sources.

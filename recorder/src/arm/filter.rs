@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use debuginfo::{Diagnostic, Glob};
+use debuginfo::{Diagnostic, Glob, function_name};
 
 use super::also::Also;
 use crate::{Error, Result};
@@ -122,6 +122,36 @@ impl Filter {
     pub fn wants_by_name(&self, subject: Subject<'_>) -> bool {
         let is_c_library = is_c_library(subject.module);
         self.selects(subject, false, |one| one.reaches_library(is_c_library))
+    }
+
+    /// Returns whether a pattern selects the stubs that jump to `target`, a function of `module`, by the name of that function.
+    /// `is_one`: its stubs may be selected so.
+    pub fn wants_stub_of(
+        &self,
+        target: &str,
+        module: &Path,
+        is_one: impl FnOnce() -> bool,
+    ) -> bool {
+        let name = function_name(target);
+        let subject = Subject {
+            name: name.as_deref().unwrap_or(target),
+            linkage: target,
+            aliases: &[],
+            file: None,
+            module,
+        };
+        let is_c_library = is_c_library(module);
+        let selects =
+            |one: &&Included| one.reaches_library(is_c_library) && one.pattern.matches(subject);
+        let selecting: Vec<&Included> = self.include.iter().filter(selects).collect();
+        let is_excluded = || self.exclude.iter().any(|pattern| pattern.matches(subject));
+        if selecting.is_empty() || is_excluded() || !is_one() {
+            return false;
+        }
+        for one in selecting {
+            one.has_matched.store(true, Ordering::Relaxed);
+        }
+        true
     }
 
     /// `all`: the function is wanted although nothing names it.

@@ -215,12 +215,49 @@ impl Live {
         self.inner.stops.failures.untold()
     }
 
-    /// Removes a probe. Threads stopped at it stay stopped.
+    /// Adds a probe for the next run of a program that has ended.
+    #[must_use]
+    pub fn keep_probe(&self, spec: ProbeSpec) -> ProbeView {
+        self.inner.stops.change_probes(|probes| {
+            let newest = probes.iter().map(|probe| probe.id).max();
+            let view = ProbeView {
+                id: newest.unwrap_or(0) + 1,
+                spec,
+                state: ProbeState::Pending,
+                places: Vec::new(),
+                hits: 0,
+                passed_until: 0,
+                message: Some("the program has ended: restart sets it".to_owned()),
+                existed: false,
+                failed: None,
+            };
+            probes.push(view.clone());
+            view
+        })
+    }
+
+    /// Changes a probe of a program that has ended.
+    fn change_kept(
+        &self,
+        id: ProbeId,
+        change: impl FnOnce(&mut Vec<ProbeView>, usize) -> ProbeView,
+    ) -> Result<ProbeView> {
+        let changed = self.inner.stops.change_probes(|probes| {
+            let at = probes.iter().position(|probe| probe.id == id)?;
+            Some(change(probes, at))
+        });
+        Ok(changed.ok_or(LiveError::NoProbe(id))?)
+    }
+
+    /// Removes a probe. Threads stopped at it stay stopped. Once the program has ended, `restart` does not set it again.
     ///
     /// # Errors
     /// There is no such probe.
     pub fn remove_probe(&self, id: ProbeId) -> Result<ProbeView> {
-        Ok(self.ask(move |tracer| tracer.remove_probe(id))??)
+        match self.ask(move |tracer| tracer.remove_probe(id)) {
+            Err(LiveError::Ended) => self.change_kept(id, |probes, at| probes.remove(at)),
+            removed => Ok(removed??),
+        }
     }
 
     /// Switches a probe on or off.
@@ -228,10 +265,20 @@ impl Live {
     /// # Errors
     /// There is no such probe, or no debug register left.
     pub fn enable_probe(&self, id: ProbeId, on: bool) -> Result<ProbeView> {
-        Ok(self.ask(move |tracer| {
+        let enabled = self.ask(move |tracer| {
             tracer.tracee.following.has_let_go &= !on;
             tracer.enable_probe(id, on)
-        })??)
+        });
+        match enabled {
+            Err(LiveError::Ended) => self.change_kept(id, |probes, at| {
+                probes[at].state = match on {
+                    true => ProbeState::Pending,
+                    false => ProbeState::Disabled,
+                };
+                probes[at].clone()
+            }),
+            enabled => Ok(enabled??),
+        }
     }
 
     /// Lets a probe act only after `times` more hits, which are counted as others are; 0: at the next one.

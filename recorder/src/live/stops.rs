@@ -115,6 +115,11 @@ impl StopLog {
         self.lock().probes.clone()
     }
 
+    /// Changes the final state of the probes: they are set again when the program is started again.
+    pub fn change_probes<T>(&self, change: impl FnOnce(&mut Vec<ProbeView>) -> T) -> T {
+        change(&mut self.lock().probes)
+    }
+
     /// Notes a thread that has ended on its way to a goal.
     pub fn lose(&self, tid: Tid) {
         let mut written = self.lock();

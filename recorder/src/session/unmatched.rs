@@ -76,9 +76,12 @@ impl Names {
         if pattern.starts_with("file:") {
             return "; the path of a source file, or its last part, is what counts".to_owned();
         }
-        if self.chosen_at_run_time.iter().any(|name| name == pattern) {
-            return ": the C library chooses among several, without names, when the program starts"
-                .to_owned();
+        let name = module_and_name(pattern).map_or(pattern, |(_, name)| name);
+        if self.chosen_at_run_time.iter().any(|known| known == name) {
+            return format!(
+                ": which code it is, is chosen when the program starts, and no stub ({name}@plt) of the program leads there; \
+                 record the functions that call it"
+            );
         }
         if let Some((library, name)) = module_and_name(pattern)
             && let Some(module) = self.modules.iter().position(|module| module == library)
@@ -139,7 +142,11 @@ mod tests {
             names.near("libc.so.6:maloc"),
             "; did you mean 'libc.so.6:malloc'?"
         );
-        assert!(names.near("strlen").contains("chooses among several"));
+        assert_eq!(
+            names.near("strlen"),
+            ": which code it is, is chosen when the program starts, and no stub (strlen@plt) of the program leads there; \
+             record the functions that call it"
+        );
         assert_eq!(
             names.near("*alloc"),
             " of the program; those of a library: 'libc.so.6:*alloc'"

@@ -20,6 +20,7 @@ use store::format::RECORDING_SUFFIX;
 
 use super::Cli;
 use crate::ask::Asker;
+use crate::spelling;
 
 /// The variable by which the script in the shell asks for candidates. It names the shell.
 const VARIABLE: &str = "COMPLETE";
@@ -32,7 +33,7 @@ const PROBE_WORDS: [&str; 5] = ["add", "list", "remove", "enable", "disable"];
 
 /// Answers the shell and ends the program, if the shell asks for candidates.
 pub fn answer() {
-    CompleteEnv::with_factory(|| with_completers(Cli::whole()))
+    CompleteEnv::with_factory(|| with_spellings(with_completers(Cli::whole())))
         .var(VARIABLE)
         .bin("hindsight")
         .complete();
@@ -46,6 +47,32 @@ pub fn script(shell: &str) -> Option<Vec<u8>> {
     // Writing to memory cannot fail.
     _ = shell.write_registration(VARIABLE, "hindsight", "hindsight", "hindsight", &mut script);
     Some(script)
+}
+
+/// Adds gdb's words, which become ours only when a line is run, to what can be completed. Only their candidates count.
+fn with_spellings(command: Command) -> Command {
+    let word = |name: &'static str, completer: fn(&OsStr) -> Vec<CompletionCandidate>| {
+        let arg = Arg::new("words").num_args(0..);
+        let arg = arg.add(ArgValueCompleter::new(completer));
+        Command::new(name).hide(true).arg(arg)
+    };
+    let of_probes = ["delete", "del", "d", "disable", "enable"].map(|name| word(name, probes));
+    let of_places = ["tbreak", "tb", "hbreak", "thbreak"].map(|name| word(name, locations));
+    let command = command.subcommands(of_probes).subcommands(of_places);
+    command.mut_subcommand("info", |info| {
+        info.mut_args(|arg| match arg.is_positional() {
+            true => arg.add(ArgValueCompleter::new(subjects_and_recordings)),
+            false => arg,
+        })
+    })
+}
+
+/// Returns what `info` takes: gdb's subjects, and recordings.
+fn subjects_and_recordings(current: &OsStr) -> Vec<CompletionCandidate> {
+    let subjects = spelling::info_subjects().map(str::to_owned).collect();
+    let mut found = beginning_with(current, subjects);
+    found.extend(recordings(current));
+    found
 }
 
 fn with_completers(mut command: Command) -> Command {
@@ -277,6 +304,14 @@ mod tests {
         );
         assert_eq!(of("hindsight -- hindsight report"), None);
         assert_eq!(of("hindsight report app"), None);
+    }
+
+    #[test]
+    fn subjects_of_info_are_offered() {
+        let found = subjects_and_recordings(OsStr::new("lo"));
+        let texts: Vec<_> = found.iter().map(CompletionCandidate::get_value).collect();
+        assert_eq!(texts, ["locals"]);
+        with_spellings(with_completers(Cli::whole())).debug_assert();
     }
 
     #[test]

@@ -29,7 +29,7 @@ Examples:
   hindsight check app --replay        made by record --full: runs it again, and compares
   hindsight check app && cp -r app.hindsight archive/
 
-Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not closed.";
+Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not closed or its core file was cut.";
 
 /// Verify every checksum and rule of a recording
 ///
@@ -56,6 +56,8 @@ enum Verdict {
     Damaged,
     /// Intact as far as it goes, but the recorder has not closed it, or not yet.
     NotClosed(RecordingState),
+    /// The recording is of a core file that lacks so many bytes at its end.
+    Cut(u64),
 }
 
 /// Runs the command and returns the exit code of the verdict.
@@ -116,7 +118,7 @@ fn code(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Whole => exit::DONE,
         Verdict::Damaged => exit::FAILED,
-        Verdict::NotClosed(_) => exit::INCOMPLETE,
+        Verdict::NotClosed(_) | Verdict::Cut(_) => exit::INCOMPLETE,
     }
 }
 
@@ -177,9 +179,32 @@ fn checked(path: &Path, terminal: &Terminal) -> Result<(Report, Verdict), Error>
         progress.reading(done, total);
     });
     progress.finish();
-    let report = report.map_err(|source| Error::Store { source })?;
-    let verdict = verdict(path, &report);
+    let mut report = report.map_err(|source| Error::Store { source })?;
+    let verdict = match verdict(path, &report) {
+        Verdict::Whole => of_core(path, &mut report),
+        verdict => verdict,
+    };
     Ok((report, verdict))
+}
+
+/// Judges the core file that a whole recording is of, if it is of one.
+fn of_core(path: &Path, report: &mut Report) -> Verdict {
+    let Ok(recording) = Recording::open(path) else {
+        return Verdict::Damaged;
+    };
+    match ::replay::cut_bytes(&recording) {
+        Ok(None | Some(0)) => Verdict::Whole,
+        Ok(Some(missing)) => Verdict::Cut(missing),
+        Err(error) => {
+            report.findings.push(Finding {
+                severity: Severity::Odd,
+                path: path.to_owned(),
+                offset: None,
+                what: error.to_string(),
+            });
+            Verdict::Whole
+        }
+    }
 }
 
 fn verdict(path: &Path, report: &Report) -> Verdict {
@@ -202,17 +227,26 @@ fn write_report(
     colour: Colour,
 ) -> std::io::Result<()> {
     let name = path.to_string_lossy();
-    let words = match verdict {
-        Verdict::Whole => colour.paint(Paint::Heading, "whole"),
-        Verdict::Damaged => colour.paint(Paint::Error, "damaged"),
-        Verdict::NotClosed(RecordingState::Live) => {
-            colour.paint(Paint::Warning, "whole so far; it is being written")
-        }
-        Verdict::NotClosed(_) => colour.paint(
+    let (paint, words) = match verdict {
+        Verdict::Whole => (Paint::Heading, "whole".to_owned()),
+        Verdict::Damaged => (Paint::Error, "damaged".to_owned()),
+        Verdict::NotClosed(RecordingState::Live) => (
             Paint::Warning,
-            "incomplete: the recorder did not close it; what is there is whole",
+            "whole so far; it is being written".to_owned(),
+        ),
+        Verdict::NotClosed(_) => (
+            Paint::Warning,
+            "incomplete: the recorder did not close it; what is there is whole".to_owned(),
+        ),
+        Verdict::Cut(missing) => (
+            Paint::Warning,
+            format!(
+                "cut: the core file lacks its last {}; what is there is whole",
+                bytes(missing)
+            ),
         ),
     };
+    let words = colour.paint(paint, words);
     writeln!(out, "{}: {words}", escaped(&name))?;
     let read: u64 = report.files.iter().map(|file| file.len_bytes).sum();
     writeln!(
@@ -304,6 +338,11 @@ fn as_json(path: &Path, report: &Report, verdict: Verdict) -> Value {
             Verdict::Damaged => "damaged",
             Verdict::NotClosed(RecordingState::Live) => "live",
             Verdict::NotClosed(_) => "incomplete",
+            Verdict::Cut(_) => "cut",
+        },
+        "missing_bytes": match verdict {
+            Verdict::Cut(missing) => Some(missing),
+            _ => None,
         },
         "files": report.files.len(),
         "bytes": report.files.iter().map(|file| file.len_bytes).sum::<u64>(),

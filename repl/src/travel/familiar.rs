@@ -1,10 +1,9 @@
 //! Commands of gdb that have another name here, for hints. `spelling.rs` handles those that differ only in spelling.
 
 /// Commands of gdb by their shortest abbreviation, and their names here.
-const COMMANDS: [(&str, &str); 6] = [
+const COMMANDS: [(&str, &str); 5] = [
     ("run", "continue, or restart to begin again"),
     ("r", "continue, or restart to begin again"),
-    ("kill", "stop"),
     ("k", "stop"),
     ("u", "until LOCATION, or next"),
     ("dprintf", "logpoint LOCATION \"x={x}\""),
@@ -24,6 +23,14 @@ pub fn ours(words: &[String]) -> Option<&'static str> {
     found.map(|(_, ours)| *ours)
 }
 
+/// Returns the same for the shell, where no program runs yet.
+pub fn in_shell(words: &[String]) -> Option<&'static str> {
+    match words.first()?.as_str() {
+        "run" | "r" => Some("start PROGRAM, or restart to begin again"),
+        _ => ours(words),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{commands, words::names};
@@ -35,11 +42,14 @@ mod tests {
 
     #[test]
     fn commands_of_gdb_are_known() {
-        assert_eq!(of("kill"), Some("stop"));
+        assert_eq!(of("k"), Some("stop"));
         assert_eq!(of("run"), of("r"));
         assert_eq!(of("dprintf f"), Some("logpoint LOCATION \"x={x}\""));
         assert_eq!(of("running"), None);
         assert_eq!(of("frobnicate"), None);
+        let run = in_shell(&["run".to_owned()]);
+        assert_eq!(run, Some("start PROGRAM, or restart to begin again"));
+        assert_eq!(in_shell(&["k".to_owned()]), Some("stop"));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 mod aliases;
 mod at_stops;
 mod comparing;
-mod familiar;
+pub mod familiar;
 mod hangup;
 mod help;
 pub mod line;

@@ -23,7 +23,7 @@ use crate::state::{Reason, Seen};
 pub use import::{CoreOptions, import, locate};
 
 /// The file of a recording that names its core file.
-const LINK: &str = "core";
+const LINK: &str = store::format::CORE_LINK_FILE;
 /// The register rsp in the kernel's order.
 const RSP: usize = 19;
 
@@ -96,6 +96,16 @@ impl CoreLink {
             }),
         }
     }
+}
+
+/// Returns how many bytes the core file of a recording lacks at its end because it was cut; `None` if the recording is of no
+/// core file.
+///
+/// # Errors
+/// The core file is gone, or has been replaced.
+pub fn cut_bytes(recording: &Recording) -> Result<Option<u64>> {
+    let core = Core::of(recording)?;
+    Ok(core.map(|core| core.file.missing_bytes()))
 }
 
 impl Core {

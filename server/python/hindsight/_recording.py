@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import tempfile
 from typing import Any, Optional, Sequence, Union
 
 from . import _command
+from ._errors import HindsightError
 from ._session import Session, begun
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -33,6 +35,7 @@ class Recording:
 
     def pandas(self, query: str):
         """Answers SQL as a `pandas.DataFrame`."""
+        _needed("pandas", "pandas")
         return self.arrow(query).to_pandas()
 
     def polars(self, query: str):
@@ -68,16 +71,22 @@ def rows(recordings: Sequence[str], query: str) -> list[dict]:
 
 def arrow(recordings: Sequence[str], query: str):
     """Answers SQL as a `pyarrow.Table`."""
-    import pyarrow.parquet
-
-    return _by_file(recordings, query, pyarrow.parquet.read_table)
+    return _by_file(recordings, query, _needed("pyarrow.parquet", "arrow").read_table)
 
 
 def polars(recordings: Sequence[str], query: str):
     """Answers SQL as a `polars.DataFrame`."""
-    import polars
+    return _by_file(recordings, query, _needed("polars", "polars").read_parquet)
 
-    return _by_file(recordings, query, polars.read_parquet)
+
+def _needed(library: str, extra: str) -> Any:
+    """Imports a library that the package does not need itself."""
+    try:
+        return importlib.import_module(library)
+    except ImportError as error:
+        message = f"this needs the library {library.split('.')[0]}: {error}"
+        hint = f"pip install 'hindsight[{extra}]', or ask for rows() instead"
+        raise HindsightError("NO_LIBRARY", message, hint) from error
 
 
 def _by_file(recordings: Sequence[str], query: str, read: Any) -> Any:

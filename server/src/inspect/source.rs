@@ -19,6 +19,9 @@ pub struct SourceReport {
     pub lines: Vec<String>,
     /// The requested line.
     pub line: u32,
+    /// The line with the arrow: the requested one, or of a range the current one, if it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marked: Option<u32>,
     /// Those of the lines that have code, where breakpoints can be set.
     pub with_code: Vec<u32>,
     /// How many lines the file has.
@@ -63,6 +66,7 @@ pub fn line_source(
         first: text.first,
         lines: text.lines,
         line,
+        marked: Some(line),
         total: text.total,
     })
 }
@@ -201,6 +205,7 @@ mod tests {
             first: 10,
             lines: (10..20).map(|n| n.to_string()).collect(),
             line: 14,
+            marked: Some(14),
             with_code: vec![10, 14, 19],
             total: 30,
         };

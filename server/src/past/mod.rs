@@ -561,6 +561,7 @@ impl Past {
 
     /// Makes the refusal of a verb that needs the program.
     pub(crate) fn needs_the_program(&self, command: &str) -> Failure {
+        let command = spoken(command);
         match self.is_of_a_program {
             false => Failure::new(
                 Code::NotAllowed,
@@ -583,6 +584,14 @@ impl Past {
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.timeline.recording().dir().to_owned()
+    }
+}
+
+/// Returns a verb's name as people write it: `info signals`, `reverse-continue`.
+fn spoken(verb: &str) -> String {
+    match verb.split_once('_') {
+        Some((first @ ("info" | "save"), rest)) => format!("{first} {}", rest.replace('_', "-")),
+        _ => verb.replace('_', "-"),
     }
 }
 

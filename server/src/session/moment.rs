@@ -2,6 +2,7 @@
 //! is known.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use debuginfo::{AddressSpace, Backtrace, Certainty, Machine, Register, Unknown};
 use expr::Kept;
@@ -80,6 +81,33 @@ impl Machine for RunningMachine<'_> {
     }
 }
 
+/// A program that has ended. It has no state, and notes that some was needed.
+#[derive(Default)]
+struct EndedMachine {
+    was_asked: AtomicBool,
+}
+
+impl EndedMachine {
+    fn ask(&self) -> Unknown {
+        self.was_asked.store(true, Ordering::Relaxed);
+        Unknown::because("the program has ended")
+    }
+}
+
+impl Machine for EndedMachine {
+    fn memory(&self, _: u64, _: &mut [u8]) -> Result<Certainty, Unknown> {
+        Err(self.ask())
+    }
+
+    fn register(&self, _: Register) -> Result<(u64, Certainty), Unknown> {
+        Err(self.ask())
+    }
+
+    fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
+        Err(self.ask())
+    }
+}
+
 impl LiveSession {
     /// Returns the stop of the selected thread if it is stopped, else the newest stop.
     ///
@@ -128,21 +156,33 @@ impl LiveSession {
         &self,
         work: impl FnOnce(&View<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        match self.moment() {
-            Ok(moment) => work(&moment.view()),
-            Err(failure) if failure.code == Code::NotStopped => {
-                let space = self.live.space();
-                let machine = RunningMachine::of(self);
-                work(&View {
-                    space: &space,
-                    machine: &machine,
-                    frames: &[],
-                    frame: 0,
-                    recorded: None,
-                    kept: self.live.kept(),
-                })
+        let failure = match self.moment() {
+            Ok(moment) => return work(&moment.view()),
+            Err(failure) => failure,
+        };
+        let space = self.live.space();
+        let without_frames = |machine: &dyn Machine| {
+            work(&View {
+                space: &space,
+                machine,
+                frames: &[],
+                frame: 0,
+                recorded: None,
+                kept: self.live.kept(),
+            })
+        };
+        match failure.code {
+            Code::NotStopped => without_frames(&RunningMachine::of(self)),
+            // Its code and types can still be asked about, and nothing else.
+            Code::NotRunning => {
+                let machine = EndedMachine::default();
+                match without_frames(&machine) {
+                    _ if machine.was_asked.into_inner() => Err(failure),
+                    Err(other) if !other.code.is_about_code() => Err(failure),
+                    done => done,
+                }
             }
-            Err(failure) => Err(failure),
+            _ => Err(failure),
         }
     }
 

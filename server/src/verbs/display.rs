@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, locals, show};
 use crate::inspect::{self, Manner, View};
-use crate::protocol::{Code, Failure};
-use crate::session::{DisplayReport, LiveSession, of_recorder};
+use crate::protocol::Failure;
+use crate::session::{DisplayReport, LiveSession, Session, of_recorder};
 
 /// The `display` verb.
 pub struct Display;
@@ -34,34 +34,30 @@ impl Verb for Display {
     const NAME: &'static str = "display";
     const DOC: &'static str =
         "Show and record an expression at every stop; without one, list the displays";
-    const NEEDS: Needs = Needs::Program;
+    const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;
     type Args = DisplayArgs;
     type Reply = DisplaysReply;
 
     fn run(call: &Call<'_>, args: DisplayArgs) -> Result<DisplaysReply, Failure> {
-        let session = call.live()?;
-        let displays = match args.expression {
-            None => session.live.displays(),
-            Some(expression) => {
+        let displays = match (args.expression, call.session()?) {
+            (Some(expression), _) => {
+                let session = call.live()?;
                 session.must_run()?;
                 vec![add(&session, &expression)?]
             }
+            (None, Session::Live(session)) => session.live.displays(),
+            // A recording has none of its own.
+            (None, Session::Recorded(_)) => Vec::new(),
         };
-        if displays.is_empty() {
-            return Ok(DisplaysReply {
-                displays: Vec::new(),
-            });
-        }
-        let shown = session.look(|view| Ok(values(view, &displays, args.full)));
-        let displays = match shown {
-            Ok(shown) => shown,
+        let displays = match call.target()? {
+            _ if displays.is_empty() => Vec::new(),
             // Still list the expressions when the program has ended.
-            Err(failure) if failure.code == Code::NotRunning => {
+            Session::Live(session) if session.has_ended() => {
                 displays.iter().map(DisplayReport::without_value).collect()
             }
-            Err(failure) => return Err(failure),
+            _ => call.look(1, |view| Ok(values(view, &displays, args.full)))?,
         };
         Ok(DisplaysReply { displays })
     }

@@ -113,8 +113,18 @@ pub(super) fn run<A>(
     let views = match args {
         ProbeArgs::List => of_kind(&session, kind),
         ProbeArgs::Add(args) => {
-            session.must_run()?;
-            insert_all(&session, add(&session, args)?)?
+            let waits = matches!(kind, ProbeKind::Breakpoint | ProbeKind::Logpoint);
+            if !waits {
+                session.must_run()?;
+            }
+            let specs = add(&session, args)?;
+            match session.has_ended() && waits {
+                true => {
+                    let kept = specs.into_iter().map(|spec| session.live.keep_probe(spec));
+                    kept.collect()
+                }
+                false => insert_all(&session, specs)?,
+            }
         }
         ProbeArgs::Remove(chosen) => {
             // `delete` means probes of every kind, as in gdb.

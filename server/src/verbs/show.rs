@@ -258,7 +258,7 @@ pub(super) fn source(report: &SourceReport) -> Text {
     let pieces = lines.map(|(number, line)| {
         let has_code = report.with_code.contains(&number);
         let bar = if has_code { '|' } else { ':' };
-        code(number == report.line, number, bar, line)
+        code(report.marked == Some(number), number, bar, line)
     });
     Text {
         pieces: pieces.collect(),
@@ -474,6 +474,7 @@ mod tests {
                 .map(str::to_owned)
                 .into(),
             line: 10,
+            marked: Some(10),
             with_code: vec![8, 10],
             total: 11,
         };

@@ -1,5 +1,7 @@
 //! `source`: lines of a source file, with a mark at those that have code. Alias `list`.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, show, r#where};
@@ -208,8 +210,16 @@ impl LineRange {
         let reach = self.last - self.first;
         let mut report = inspect::line_source(view.space, &file, self.first, reach, None)?;
         report.crop(self.first, self.last);
+        let here = view.frame().ok().and_then(|frame| frame.source.as_ref());
+        let here = here.filter(|here| is_same_file(&here.file, &report.file));
+        report.marked = here.map(|here| here.line);
         Ok(report)
     }
+}
+
+/// Returns whether two paths are of one file. One of them may have been read below a folder that the compiler did not name.
+fn is_same_file(compiled: &str, read: &str) -> bool {
+    Path::new(read).ends_with(compiled.trim_start_matches("./"))
 }
 
 /// The source file of the selected frame.

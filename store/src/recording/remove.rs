@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::{Recording, RecordingState};
 use crate::error::{Error, Result};
 use crate::format::{
-    COLUMNS_DIR, DEFINITIONS_FILE, INCOMPLETE_FILE, INSTRUCTIONS_DIR, INSTRUCTIONS_FILE,
-    LABELS_FILE, LOG_DIR, MANIFEST_FILE, MEMORY_DIR, MEMORY_SUFFIX, MODULES_DIR,
+    COLUMNS_DIR, CORE_LINK_FILE, DEFINITIONS_FILE, INCOMPLETE_FILE, INSTRUCTIONS_DIR,
+    INSTRUCTIONS_FILE, LABELS_FILE, LOG_DIR, MANIFEST_FILE, MEMORY_DIR, MEMORY_SUFFIX, MODULES_DIR,
     MODULES_INDEX_FILE, NOTES_FILE, PACKED_FILE, SEAL_STATE_FILE, SEGMENT_SUFFIX,
 };
 
@@ -25,10 +25,11 @@ const PARTS: [(&str, fn(&str) -> bool); 4] = [
     (INSTRUCTIONS_DIR, |name| name == INSTRUCTIONS_FILE),
 ];
 /// The files beside them, the manifest last.
-const BESIDE: [&str; 5] = [
+const BESIDE: [&str; 6] = [
     NOTES_FILE,
     LABELS_FILE,
     PACKED_FILE,
+    CORE_LINK_FILE,
     INCOMPLETE_FILE,
     MANIFEST_FILE,
 ];

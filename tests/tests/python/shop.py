@@ -32,6 +32,19 @@ try:
 except hindsight.HindsightError as error:
     assert "nothing-here" in error.message, error.message
 
+# A library that is not installed is a mistake of that kind, too.
+for library, form in [("pyarrow", recording.arrow), ("polars", recording.polars), ("pandas", recording.pandas)]:
+    removed = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == library}
+    sys.modules[library] = None
+    try:
+        form(question)
+        raise AssertionError(f"{library} cannot be imported")
+    except hindsight.HindsightError as error:
+        assert error.code == "NO_LIBRARY" and library in error.message, (error.code, error.message)
+        assert error.hint.startswith("pip install 'hindsight["), error.hint
+    del sys.modules[library]
+    sys.modules.update(removed)
+
 # A live session.
 with hindsight.start([fib, "5"], breakpoints=["fib"], output="live") as session:
     assert session.value("n") == "5"

@@ -24,6 +24,7 @@ pub enum Live {
     Start(session::Start),
     Attach(session::Attach),
     Detach(session::Detach),
+    #[command(visible_alias = "kill")]
     Stop(session::Stop),
     Output(output::Output),
 }

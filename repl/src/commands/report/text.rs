@@ -78,9 +78,10 @@ fn table(
             true => function.raw_inclusive_ns,
             false => function.inclusive_ns,
         };
+        let rough = rough_mark(function, args.raw);
         table.push(vec![
-            Some(duration(own(function))),
-            Some(share(own(function), whole_ns)),
+            Some(format!("{rough}{}", duration(own(function)))),
+            Some(format!("{rough}{}", share(own(function), whole_ns))),
             Some(duration(inclusive_ns)),
             Some(grouped(function.calls)),
             Some(place(function)),
@@ -100,6 +101,14 @@ fn table(
         )?;
     }
     Ok(())
+}
+
+/// Marks a time of which little is left without what recording cost.
+fn rough_mark(function: &FunctionTime, raw: bool) -> &'static str {
+    match function.is_rough() && !raw {
+        true => "~",
+        false => "",
+    }
 }
 
 /// A function's name, with its place in the source if known, or else its module.
@@ -170,11 +179,14 @@ fn notes(out: &mut dyn Write, found: &Report, raw: bool) -> io::Result<()> {
     writeln!(out, " (--raw has all of it)")?;
     let rough = found.rough();
     if !rough.is_empty() {
-        let names = rough.iter().take(NAMES);
-        let names = names.map(|f| format!("-x '{}'", within(&f.function, NAME_COLUMNS)));
+        let all = || rough.iter().take(NAMES);
+        let name = |f: &FunctionTime| within(&f.function, NAME_COLUMNS);
+        let most = all().map(|f| format!("{} at most {}", name(f), duration(f.self_most_ns)));
+        let names = all().map(|f| format!("-x '{}'", name(f)));
         writeln!(
             out,
-            "recording cost more than these functions themselves took: their shares are rough; record without them: {}",
+            "~ is rough: recording cost more than these functions themselves took ({}); record without them: {}",
+            most.collect::<Vec<_>>().join(", "),
             names.collect::<Vec<_>>().join(" ")
         )?;
     }
@@ -253,11 +265,12 @@ pub fn around(
             true => (function.raw_self_ns, function.raw_inclusive_ns),
             false => (function.self_ns, function.inclusive_ns),
         };
+        let rough = rough_mark(function, args.raw);
         let head = place(function);
         let head = terminal.stdout_colour.paint(Paint::Heading, escaped(&head));
         writeln!(
             out,
-            "{head}: {}, self {} ({}), inclusive {} ({})",
+            "{head}: {}, self {rough}{} ({rough}{}), inclusive {} ({})",
             count(function.calls, "call"),
             duration(own_ns),
             share(own_ns, whole_ns),
