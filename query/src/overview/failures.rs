@@ -292,11 +292,11 @@ fn innermost<'t>(source: &Source<'_>, tallies: &'t [Tally]) -> Result<Vec<Candid
     Ok(told.into_iter().map(|(candidate, ..)| candidate).collect())
 }
 
-/// Returns whether only the own library of a function reads its results: those of C++'s library are called `_M_begin`, `_S_create`.
+/// Returns whether only the own library of a function reads its results: those of C++'s library are called `_M_begin`, `_S_create`,
+/// `__niter_base`.
 fn is_plumbing(name: &str) -> bool {
-    let part = last_part(name);
-    let is_internal = part.starts_with("_M_") || part.starts_with("_S_");
-    is_internal && name.contains("std::")
+    let is_of_library = name.starts_with("std::") || name.starts_with("__gnu_cxx::");
+    is_of_library && last_part(name).starts_with('_')
 }
 
 /// Returns whether the results of a function cannot be failures of the program: it is a library's internal one, or raises a panic.
@@ -569,7 +569,8 @@ mod tests {
         for (name, expected) in [
             ("std::_Rb_tree<int, int>::_M_begin", true),
             ("std::basic_string<char>::_S_create", true),
-            ("Table::_M_begin", false),
+            ("std::__niter_base<int*>", true),
+            ("Table<std::string>::_M_begin", false),
             ("std::map<int, int>::find", false),
             ("look_up", false),
         ] {

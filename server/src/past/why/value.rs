@@ -30,6 +30,11 @@ impl Past {
         let is_stale = self.value_now(reply, &last, here);
         let is_logged_later = last.later.as_ref().is_some_and(|later| later.last.is_write);
         let Some(after) = &last.after else {
+            if last.is_exact {
+                let text = format!("no instruction has written {expression} up to then");
+                reply.step(here.seq, 0, "value", text);
+                return Ok(());
+            }
             let why = format!(
                 "the recording shows no value of {expression} up to event {}",
                 here.seq
