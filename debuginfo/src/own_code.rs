@@ -5,11 +5,12 @@ use crate::lines::SourceLine;
 use crate::unwind::Frame;
 
 /// Where compilers keep the sources of their libraries.
-const LIBRARY_SOURCES: [&str; 4] = [
+const LIBRARY_SOURCES: [&str; 5] = [
     "/usr/include/",
     "/usr/lib/",
     "/usr/local/include/",
     "/rustc/",
+    "/rust/deps/",
 ];
 /// The same where the sources of Rust's library are installed.
 const RUST_SOURCES: &str = "/rustlib/src/rust/";

@@ -15,13 +15,12 @@ use server::os_text::OsText;
 use server::paths::Paths;
 use server::protocol::{Code, Failure};
 use server::session::{MotionReport, SessionReport};
-use server::verbs::{
-    Close, Command as Written, Does, Goto, GotoArgs, Needs, Nothing, Open, OpenArgs, Verb,
-};
+use server::verbs::{Close, Command as Written, Does, Needs, Nothing, Open, OpenArgs, Verb};
+use tokio::sync::Notify;
 
 use crate::current::{Current, only_one};
 use crate::full::Recorders;
-use crate::recordings::{self, Recordings};
+use crate::recordings::Recordings;
 use crate::text;
 use crate::words;
 
@@ -90,6 +89,14 @@ impl Gateway {
         }
     }
 
+    /// Ends all calls: their client has closed its end a while ago. Each is answered by an error at once.
+    pub(crate) fn end_calls(&self) {
+        for cancel in lock(&self.calls).values() {
+            cancel.set();
+            cancel.given_up.notify_one();
+        }
+    }
+
     /// Ends the calls that still wait, and closes the recordings that this process opened. Programs stay as they are.
     pub fn leave(&self) {
         for cancel in lock(&self.calls).values() {
@@ -124,6 +131,8 @@ pub(crate) struct Cancel {
     is_set: AtomicBool,
     /// The call waits for a program, which may take for ever.
     waits: AtomicBool,
+    /// Nobody waits for the end of its work any more.
+    given_up: Notify,
     action: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
 
@@ -139,6 +148,11 @@ impl Cancel {
     /// Returns whether the caller has gone.
     pub fn is_set(&self) -> bool {
         self.is_set.load(Ordering::SeqCst)
+    }
+
+    /// Returns when the call is given up.
+    pub async fn given_up(&self) {
+        self.given_up.notified().await;
     }
 
     /// Sets how to end the call's current wait.
@@ -349,25 +363,11 @@ impl Context {
         let args = OpenArgs {
             recording: OsText::from(folder.as_os_str()),
             program: None,
+            at_first_call: true,
         };
         let session = self.ask::<Open>(None, &args)?.session;
         lock(&self.gateway.opened).insert(folder.to_owned(), session);
-        // A damaged recording, or one without calls, stays at its first event.
-        let _ = self.to_first_call(session, folder);
         Ok(session)
-    }
-
-    /// Moves to the first call of a recording: at its first event no module is loaded, so no function has a place.
-    fn to_first_call(&self, session: u32, folder: &Path) -> Result<(), Failure> {
-        let recording = self.gateway.recordings.open(folder)?;
-        let sql = "select min(start_seq) as seq from calls";
-        let found = recordings::rows(&recording, &self.cancel, sql, 1)?;
-        let first = found.rows.first().and_then(|row| row.get("seq")?.as_u64());
-        if let Some(seq) = first {
-            let to = seq.to_string();
-            self.ask::<Goto>(Some(session), &GotoArgs { to })?;
-        }
-        Ok(())
     }
 
     /// Notes that a session is no longer this process's to close.

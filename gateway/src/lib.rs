@@ -14,6 +14,7 @@ mod http;
 mod lines;
 mod names;
 mod page;
+mod parts;
 mod prompts;
 mod recordings;
 mod resources;
@@ -39,6 +40,8 @@ pub use page::page;
 use crate::lines::Lines;
 use crate::server::McpServer;
 
+/// How long calls may go on when the client has closed its end.
+const LAST_CALLS: Duration = Duration::from_secs(1);
 /// How long the last answers may take to be written.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
@@ -70,6 +73,8 @@ async fn stdio(server: McpServer) -> io::Result<()> {
         // It is dropped, never sent.
         _ = ended.await;
         gateway.end_waits();
+        tokio::time::sleep(LAST_CALLS).await;
+        gateway.end_calls();
     });
     let service = match server.serve((requests, answers)).await {
         Ok(service) => service,

@@ -42,6 +42,16 @@ pub fn matching(session: &Session, cancel: &Cancel, condition: &str) -> Result<M
 }
 
 impl Matching {
+    /// These functions.
+    pub fn of(functions: Vec<(u32, String)>) -> Matching {
+        let functions = functions.into_iter();
+        Matching {
+            condition: "false".to_owned(),
+            functions: functions.map(|(id, name)| (i64::from(id), name)).collect(),
+            more: false,
+        }
+    }
+
     /// No function matches.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()

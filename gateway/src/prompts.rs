@@ -12,18 +12,19 @@ const CRASH: &str = "\
 Investigate why {what} crashed.
 1. debug_overview: how it ended, the thread's last calls, what it printed.
 2. debug_goto {\"to\": \"crash\"}, then debug_state: the faulting line, its variables, the backtrace.
-3. Name the value that made the instruction fail. debug_history with that expression: when did it become wrong? \
+3. Name the value that made the instruction fail. debug_why and debug_history with that expression: when did it become wrong? \
 Read the code around that place with debug_source.
-4. Follow the value back: who wrote it, from which value. If the answer is between two events, record again with logWrites.
+4. Follow the value back: who wrote it, from which value. If the answer is between two events, debug_launch again with logWrites, \
+or with full: then debug_history with lastWrite names the instruction that wrote.
 5. Report: the faulty line, the chain of events from it to the crash (each with its seq), and how you would check the fix.";
 
 const VALUE: &str = "\
 Investigate why {what} is wrong.
 1. debug_overview, then debug_query with the function or the output that shows the wrong value: note its seq.
 2. debug_goto to that seq, debug_state: confirm the wrong value there.
-3. debug_history with the expression: the first event at which it is wrong, and the last at which it was right.
-4. Read the code between these two events with debug_source. If both lie in one call, record again with logWrites: \
-each write then has its line.
+3. debug_why with the expression or the seq of the call: what led to it. debug_history with the expression: the first event at which it is wrong, and the last at which it was right.
+4. Read the code between these two events with debug_source. If both lie in one call, debug_launch again with \
+logWrites or full: each write then has its line.
 5. Check by a second look that the cause explains the value: recompute it from the values at that seq.
 6. Report: the faulty line, the chain of events (each with its seq), and how you would check the fix.";
 

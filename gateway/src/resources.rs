@@ -7,6 +7,7 @@ use server::protocol::{Code, Failure};
 use server::verbs::{Nothing, Status};
 
 use crate::context::Context;
+use crate::parts;
 
 /// A page by its address.
 const PAGES: &[(&str, &str, &str)] = &[
@@ -41,15 +42,47 @@ const RECORDING: &str = "hindsight://recording/";
 
 /// Lists them.
 pub fn list(context: &Context) -> Vec<Resource> {
-    let pages = PAGES
-        .iter()
-        .map(|(uri, title, _)| Resource::new(*uri, *title));
-    let schema = Resource::new(SCHEMA, "Tables and columns of debug_sql");
+    let schema = schema();
+    let all = PAGES.iter().copied();
+    let all = all.chain([(SCHEMA, "Tables and columns of debug_sql", schema.as_str())]);
+    let pages = all.flat_map(|(uri, title, text)| listed(uri, title, text));
     let recordings = recordings(context).into_iter().map(|path| {
         let name = path.display().to_string();
         Resource::new(format!("{RECORDING}{}", name.trim_start_matches('/')), name)
     });
-    pages.chain([schema]).chain(recordings).collect()
+    pages.chain(recordings).collect()
+}
+
+/// The parts of a page, as they are listed.
+fn listed(uri: &str, title: &str, text: &str) -> Vec<Resource> {
+    let parts = parts::of(text);
+    let part = |(at, part): (usize, &String)| {
+        let number = at + 1;
+        let name = match (number, parts::title(part)) {
+            (1, _) => title.to_owned(),
+            (_, Some(heading)) => format!("{title}, part {number}: {heading}"),
+            (_, None) => format!("{title}, part {number}"),
+        };
+        Resource::new(parts::address(uri, number), name)
+    };
+    parts.iter().enumerate().map(part).collect()
+}
+
+/// Reads a page, or a part of it: `hindsight://docs/sql/2`.
+fn page(uri: &str) -> Option<String> {
+    let (address, number) = match uri.rsplit_once('/') {
+        Some((address, number)) if number.parse::<usize>().is_ok() => {
+            (address, number.parse().ok()?)
+        }
+        _ => (uri, 1),
+    };
+    let page = PAGES.iter().find(|(known, _, _)| *known == address);
+    let text = match page {
+        Some((_, _, text)) => (*text).to_owned(),
+        None if address == SCHEMA => schema(),
+        None => return None,
+    };
+    parts::told(address, &parts::of(&text), number)
 }
 
 /// Reads one.
@@ -57,10 +90,8 @@ pub fn list(context: &Context) -> Vec<Resource> {
 /// # Errors
 /// There is none at this address.
 pub fn read(context: &Context, uri: &str) -> Result<ReadResourceResult, Failure> {
-    let page = PAGES.iter().find(|(address, _, _)| *address == uri);
-    let text = match page {
-        Some((_, _, text)) => (*text).to_owned(),
-        None if uri == SCHEMA => schema(),
+    let text = match page(uri) {
+        Some(text) => text,
         None => match uri.strip_prefix(RECORDING) {
             Some(path) => recording(context, &Path::new("/").join(path))?,
             None => {

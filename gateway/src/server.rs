@@ -64,7 +64,7 @@ impl McpServer {
             .begin(Arc::clone(&cancel), Arc::clone(&tell), current);
         let mut thread = tokio::task::spawn_blocking(move || work(&context));
         // Also when this future is dropped, which is how a client's death shows.
-        let _guard = SetOnDrop(cancel);
+        let _guard = SetOnDrop(Arc::clone(&cancel));
         let began = Instant::now();
         let mut sign_of_life = interval_at(began + SIGN_OF_LIFE, SIGN_OF_LIFE);
         loop {
@@ -74,6 +74,9 @@ impl McpServer {
                 }
                 () = request.ct.cancelled() => {
                     return Err(ErrorData::internal_error("the request was cancelled", None));
+                }
+                () = cancel.given_up() => {
+                    return Err(ErrorData::internal_error("the client has left before the answer", None));
                 }
                 _ = sign_of_life.tick() => tell(&format!("working, {} s", began.elapsed().as_secs())),
             }

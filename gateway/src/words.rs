@@ -236,14 +236,18 @@ pub fn second_run(command: &str, expression: &str) -> Option<String> {
     if command.contains("--memory") && in_tools != command {
         return Some(in_tools);
     }
+    let goes_there = command.split_once(", then: goto ");
+    if let Some((seq, then)) = goes_there.and_then(|(_, then)| then.split_once(", and next ")) {
+        let step = r#"debug_continue {"action": "step-over"}"#;
+        return Some(format!(r#"debug_goto {{"to": {seq}}}, and {step} {then}"#));
+    }
     let place = command.split_once("--log-writes ").map(|(_, place)| place);
     let asked = match place.filter(|place| place.starts_with("0x")) {
         Some(address) => json!({ "noAslr": true, "logWrites": [address] }),
         None if command.contains("--full") => {
             let asked = json!({ "full": true });
-            return Some(format!(
-                "debug_launch with {asked}, then debug_history with lastWrite of {expression} in that recording"
-            ));
+            let then = full_answers(command, expression);
+            return Some(format!("debug_launch with {asked}, then {then}"));
         }
         None if command.contains("--no-aslr") => {
             let asked = json!({ "noAslr": true });
@@ -256,6 +260,17 @@ pub fn second_run(command: &str, expression: &str) -> Option<String> {
         None => return None,
     };
     Some(format!("debug_launch with {asked}"))
+}
+
+/// What to ask a recording of every instruction, as the command says it.
+fn full_answers(command: &str, expression: &str) -> String {
+    let lines = "next through the lines of ";
+    match command.split_once(lines) {
+        Some((_, function)) => format!(
+            r#"in that recording debug_goto to a call of {function}, and debug_continue {{"action": "step-over"}} through its lines"#
+        ),
+        None => format!("debug_history with lastWrite of {expression} in that recording"),
+    }
 }
 
 #[cfg(test)]
@@ -321,6 +336,18 @@ mod tests {
                 "hindsight rerun app --full, then in that recording: last-write a",
                 Some(
                     r#"debug_launch with {"full":true}, then debug_history with lastWrite of a in that recording"#,
+                ),
+            ),
+            (
+                "hindsight rerun app --full, then in that recording: next through the lines of tune",
+                Some(
+                    r#"debug_launch with {"full":true}, then in that recording debug_goto to a call of tune, and debug_continue {"action": "step-over"} through its lines"#,
+                ),
+            ),
+            (
+                "hindsight repl app, then: goto 7538, and next through the lines of tune",
+                Some(
+                    r#"debug_goto {"to": 7538}, and debug_continue {"action": "step-over"} through the lines of tune"#,
                 ),
             ),
             (

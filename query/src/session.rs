@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use debuginfo::names_function;
+use debuginfo::{names_function, short_name};
 use store::Reader;
 
 use crate::answer::Answer;
@@ -16,9 +16,10 @@ use crate::open::{Extent, sources};
 use crate::options::Options;
 use crate::question::suggest;
 use crate::report;
+use crate::short_names::{self, last_part};
 use crate::state::States;
 use crate::tables::{processes_beside, providers};
-use crate::{short_names, unrecorded};
+use crate::unrecorded;
 
 /// A recording that can be queried. It shows the content at its opening.
 pub struct Session {
@@ -169,15 +170,41 @@ impl Session {
         self.asking.function_names()
     }
 
-    /// Returns the names of recorded functions that are nearest to `name`, nearest first: `None` if it means one, or a part of
-    /// one.
-    pub fn functions_near(&self, name: &str) -> Option<Vec<String>> {
-        let names = || {
-            let functions = self.definitions().functions();
-            functions.map(|function| function.name.as_str())
-        };
-        let means = |known: &str| known.contains(name) || names_function(name, known);
-        let is_known = names().any(means);
-        (!is_known).then(|| suggest(name, names()))
+    /// Returns the recorded functions that `name` may mean: it may lack scopes at its beginning and template arguments.
+    pub fn functions_meant(&self, name: &str) -> Vec<(u32, String)> {
+        let functions = self.definitions().functions();
+        functions
+            .filter(|function| names_function(name, &function.name))
+            .map(|function| (function.id, function.name.clone()))
+            .collect()
+    }
+
+    /// Returns the short names of recorded functions that are nearest to `name`, nearest first: those that are called the same in other
+    /// scopes or with other template arguments, those with such a name, and those that are spelt nearly so.
+    pub fn functions_near(&self, name: &str) -> Vec<String> {
+        let own = last_part(name);
+        let all = self.definitions().functions();
+        let parts: Vec<(String, &str)> = all
+            .map(|function| (last_part(&function.name), function.name.as_str()))
+            .collect();
+        let is_part = |(part, _): &&(String, &str)| !own.is_empty() && part.contains(&own);
+        let mut same: Vec<&(String, &str)> = parts.iter().filter(is_part).collect();
+        same.sort_by_key(|(part, full)| (part.len(), full.len()));
+        let spelt = suggest(&own, parts.iter().map(|(part, _)| part.as_str()));
+        let spelt = spelt.iter().flat_map(|part| {
+            let of_it = parts.iter().filter(move |(own, _)| own == part);
+            of_it.take(MOST_NEAR)
+        });
+        let mut near: Vec<String> = Vec::new();
+        for (_, full) in same.into_iter().chain(spelt) {
+            let short = short_name(full);
+            if near.len() < MOST_NEAR && !near.contains(&short) {
+                near.push(short);
+            }
+        }
+        near
     }
 }
+
+/// Most names that an error suggests.
+const MOST_NEAR: usize = 5;

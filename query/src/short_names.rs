@@ -34,6 +34,22 @@ pub fn notes<'n, Names: Iterator<Item = &'n str>>(
         .collect()
 }
 
+/// Returns the last part of a function's name, without template arguments and parameters.
+pub fn last_part(name: &str) -> String {
+    let mut depth = 0usize;
+    let mut plain = String::new();
+    for char in name.chars() {
+        match char {
+            '<' | '(' | '{' => depth += 1,
+            '>' | ')' | '}' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => plain.push(char),
+            _ => {}
+        }
+    }
+    let last = plain.rsplit("::").find(|part| !part.is_empty());
+    last.unwrap_or_default().to_owned()
+}
+
 /// The columns that are compared with a text by `=` or `<>`, and the texts.
 fn compared(sql: &str) -> Vec<(String, String)> {
     let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize();
@@ -60,6 +76,20 @@ fn compared(sql: &str) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_part_has_no_arguments() {
+        for (name, part) in [
+            ("look", "look"),
+            ("app::(anonymous namespace)::deep(int)", "deep"),
+            ("HashMap<K, V>::insert<u32, i64>", "insert"),
+            ("<StderrRaw as Write>::write_all", "write_all"),
+            ("main::{closure#0}", "main"),
+            ("", ""),
+        ] {
+            assert_eq!(last_part(name), part, "{name}");
+        }
+    }
 
     #[test]
     fn short_names_are_told_with_the_full_ones() {

@@ -365,9 +365,7 @@ fn take_recording(words: &mut Vec<OsString>, at: usize) -> Result<Option<PathBuf
 /// Opens a recording in this process: at the signal that ended the program, or at its end.
 fn look_at(link: &Link, path: &Path) -> Result<(), Error> {
     let past = open_past(path)?;
-    if past.position().seq == 0 {
-        past.go_to_last_stop(None).map_err(server::Error::from)?;
-    }
+    past.go_to_end().map_err(server::Error::from)?;
     link.look_at(past);
     Ok(())
 }

@@ -191,6 +191,19 @@ impl LoggedBytes {
         });
         last.max()
     }
+
+    /// Returns how many later writes there are to exactly this place, and the last of them.
+    fn after(&self, range: &Range<u64>, seq: u64) -> (usize, Option<u64>) {
+        let places = self.places.iter().filter(|place| place.range == *range);
+        // One place may be logged under several names.
+        let mut later: Vec<u64> = places
+            .flat_map(|place| &place.seqs[place.seqs.partition_point(|at| *at <= seq)..])
+            .copied()
+            .collect();
+        later.sort_unstable();
+        later.dedup();
+        (later.len(), later.last().copied())
+    }
 }
 
 impl Timeline {
@@ -236,6 +249,20 @@ impl Timeline {
             Some(seq) => self.logged_write(seq),
             None => Ok(None),
         }
+    }
+
+    /// Returns how many logged writes to exactly these bytes follow event `seq`, and the last one.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn logged_after(
+        &self,
+        range: &Range<u64>,
+        seq: u64,
+    ) -> Result<(usize, Option<LoggedWrite>)> {
+        let (count, last) = self.logged_bytes()?.after(range, seq);
+        let last = last.map(|seq| self.logged_write(seq)).transpose()?;
+        Ok((count, last.flatten()))
     }
 
     /// Returns the last `most` logged writes to a place, as the user named it, in order; and how many there are in all.

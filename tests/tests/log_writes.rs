@@ -425,6 +425,61 @@ fn last_write_and_history_name_the_line() {
     assert!(!told.contains("hindsight rerun"), "{told}");
 }
 
+/// Nobody has chosen a position: the question is about the whole run. At an early position the answer says that more follows.
+#[test]
+fn an_untouched_recording_is_asked_about_its_end() {
+    let comparison = recorded("logged_O0", &["--log-writes", "counter"]);
+    let recording = &comparison.recording;
+    let told = recording.prompt(&["last-write counter"]).text();
+    let add = place("logged.c", line("logged.c", "add"));
+    let became = "counter became 33, after 30 at event ";
+    assert!(told.contains(became) && told.contains(&add), "{told}");
+    assert!(!told.contains("up to event"), "{told}");
+    let told = recording.prompt(&["why counter"]).text();
+    let became = "counter became 33, after 30, by add at ";
+    assert!(told.contains(became), "{told}");
+    let main = recording.number("select min(start_seq) from calls where function = 'main'");
+    let early = format!("This is up to event {main}; 8 later writes, the last at event ");
+    for asked in ["last-write counter", "why counter"] {
+        let told = recording.prompt(&[&format!("goto {main}"), asked]).text();
+        assert!(told.contains(&early), "{asked}: {told}");
+        assert!(told.contains(": goto last"), "{asked}: {told}");
+        // The writes are recorded: no second run is needed.
+        assert!(!told.contains("hindsight rerun"), "{asked}: {told}");
+    }
+}
+
+/// The recipe of docs/agents.md for the line that wrote a value, word for word.
+#[test]
+fn a_run_of_every_instruction_names_the_last_line_that_wrote() {
+    let scratch = Scratch::new("recipe");
+    let program = program("logged_O0", &scratch);
+    let (_, first) = Hindsight::record(&scratch, &[], &program);
+    let path = first.path().to_str().expect("paths of tests are text");
+    let again = ["rerun", path, "--full", "-o", "full"];
+    let rerun = Hindsight::command(&scratch, &again).run();
+    assert_eq!(rerun.status.as_shell_code(), 3, "{}", rerun.errors());
+    let full = Recording::new(scratch.join("full.hindsight"));
+    let add = place("logged.c", line("logged.c", "add"));
+    let wrote_again = place("logged.c", line("logged.c", "again"));
+    let told = full.prompt(&["last-write counter"]).text();
+    let is_told = told.contains("counter became 33") && told.contains(&wrote_again);
+    assert!(is_told && !told.contains("up to event"), "{told}");
+    let why = Hindsight::command(&scratch, &["why", "full", "counter"]).run();
+    let told = why.text();
+    assert!(told.contains("counter became 33"), "{told}{}", why.errors());
+    let calls = "select min(start_seq) from calls where function = 'main'";
+    let main = full.number(calls);
+    let told = full.prompt(&[&format!("goto {main}"), "last-write counter"]);
+    let told = told.text();
+    assert!(
+        told.contains("No instruction has written counter yet"),
+        "{told}"
+    );
+    assert!(told.contains(" later writes, the last at event "), "{told}");
+    assert!(told.contains(&wrote_again) || told.contains(&add), "{told}");
+}
+
 /// A place in a fixture's source, in its displayed form.
 fn place(file: &str, line: u64) -> String {
     let path = e2e::fixture_source("logged").join(file);

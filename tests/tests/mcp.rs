@@ -511,6 +511,32 @@ fn arguments_that_are_no_object_are_wrong_parameters() {
 }
 
 #[test]
+fn a_query_that_takes_hours_ends_with_its_client() {
+    let live = Live::new("mcp-query-vanishes");
+    let recording = recorded(&live);
+    let mut raw = Raw::new(&live);
+    let many = (0..8).map(|n| format!("events e{n}")).collect::<Vec<_>>();
+    let sql = format!(
+        "select count(*) from {} where e0.seq + e7.ts_ns <> 1",
+        many.join(", ")
+    );
+    raw.call(1, "debug_sql", &json!({"recording": recording, "sql": sql}));
+    raw.call(
+        2,
+        "debug_sql",
+        &json!({"recording": recording, "sql": "select 41 + 1 as n"}),
+    );
+    let (said, code) = raw.leave();
+    assert_eq!(code, 0);
+    // The short one is still answered; the long one is told to have ended, and not left alone.
+    assert!(said.contains("42"), "{said}");
+    assert!(
+        said.contains("the client has left before the answer"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_client_that_vanishes_in_the_middle_of_a_continue_leaves_the_program_running() {
     let live = Live::new("mcp-vanishes-continuing");
     let (program, _) = tuner();

@@ -83,6 +83,12 @@ fn a_running_process_is_attached_to_and_ends_unharmed() {
 }
 
 #[test]
+fn the_line_that_wrote_a_value_is_found_as_the_page_for_agents_says() {
+    let live = Live::new("mcp-which-line");
+    scenario(&live, "which_line", &built(&live));
+}
+
+#[test]
 fn the_life_of_a_block_is_told() {
     let live = Live::new("mcp-blocks");
     let [program, _] = built(&live);

@@ -257,6 +257,76 @@ fn a_panic_is_told_by_what_it_printed() {
     assert!(text.contains("panicked at"), "{text}");
 }
 
+/// A function that fails, and one that panics inside a library's code.
+const PANICS: &str = r#"
+#[inline(never)]
+fn check(n: i64) -> Result<i64, String> {
+    if n > 5 {
+        return Err(format!("too big {n}"));
+    }
+    Ok(n)
+}
+
+#[inline(never)]
+fn pick(values: &[i64], at: usize) -> i64 {
+    *values.iter().nth(at).unwrap() // panics
+}
+
+fn main() {
+    for n in 0..8 {
+        if let Err(error) = check(n) {
+            eprintln!("error: {error}");
+        }
+    }
+    println!("{}", pick(&[1], std::hint::black_box(85)));
+}
+"#;
+
+#[test]
+fn a_panic_is_told_by_the_programs_own_call() {
+    let scratch = Scratch::new("overview-panics");
+    let flags = ["-g", "-C", "panic=unwind"];
+    let program = compiled(&scratch, "panics.rs", PANICS, &flags);
+    let program = Program::new(program, scratch.path()).env("RUST_BACKTRACE", "1");
+    let (_, recording) = Hindsight::record(&scratch, &["--pointees"], &program);
+    let recorded = Recorded { scratch, recording };
+    let text = recorded.text();
+    let call = |function: &str| {
+        recorded.number(&format!(
+            "select max(start_seq) from calls where function = 'panics::{function}'"
+        ))
+    };
+    let (pick, main) = (call("pick"), call("main"));
+    let (_, own) = text
+        .split_once("The main thread panicked at seq ")
+        .expect(&text);
+    let mut own = own.lines().skip(1);
+    for (function, seq) in [("panics::pick(", pick), ("panics::main(", main)] {
+        let line = own.next().expect("there are lines");
+        assert!(line.starts_with(&format!("  {function}")), "{text}");
+        assert!(line.ends_with(&format!(", seq {seq}")), "{text}");
+    }
+    // Where it panicked and its message, although a backtrace follows.
+    assert!(text.contains("panicked at panics.rs:"), "{text}");
+    assert!(text.contains("on a `None` value"), "{text}");
+    let printed = format!("  error: too big 6  by panics::main (seq {main}), seq ");
+    assert!(text.contains(&printed), "{text}");
+    assert!(text.contains("  panics::check returned Err"), "{text}");
+    assert!(text.contains(": 2 of 8 calls, first seq "), "{text}");
+    assert!(
+        text.contains(&format!("hindsight why rec {pick}\n")),
+        "{text}"
+    );
+    for plumbing in [
+        "rust_start_panic",
+        "panic_handler",
+        "StderrRaw",
+        "ARGV_INIT",
+    ] {
+        assert!(!text.contains(plumbing), "{plumbing}: {text}");
+    }
+}
+
 #[test]
 fn programs_without_debug_information_have_an_overview() {
     let recorded = Recorded::of("failing", "failing_stripped", &[], &[]);

@@ -32,7 +32,7 @@ pub struct Args {
     expression: String,
     /// Go to this event first; the expression has the meaning that it has there
     at: Option<Moment>,
-    /// Only the last change before the current moment
+    /// Only the last change: up to the moment gone to, or of the whole recording
     #[serde(default)]
     last_write: bool,
 }

@@ -9,7 +9,7 @@ use store::columns::EventKind;
 
 use crate::answer::{Answer, List, object};
 use crate::context::{Cancel, Context, SessionId, Whose};
-use crate::names::{self, quoted};
+use crate::names::{self, Matching, quoted};
 use crate::recordings::{self, Rows};
 use crate::tool::Tool;
 
@@ -26,7 +26,7 @@ pub struct Args {
     recording: Option<String>,
     /// call (one row per call), or kinds of events: enter, leave, stdout, stderr, logpoint, pause, write, exception, note, thread_start, thread_exit, module_load... [default: call if a filter is about functions or calls, else all events]
     event_type: Vec<String>,
-    /// The function's name; equals takes it without template arguments, too (Cache::get)
+    /// The function's name; equals takes it without scopes and template arguments, too (Cache::get)
     function: Option<TextFilter>,
     /// The source file of the function
     source_file: Option<TextFilter>,
@@ -136,7 +136,10 @@ impl Tool for Query {
         let limit = args.limit.unwrap_or(LIMIT).min(MOST);
         let mut is_known = true;
         if let Some(filter) = &args.function {
-            let found = names::matching(&session, context.cancel(), &filter.of_functions())?;
+            let mut found = names::matching(&session, context.cancel(), &filter.of_functions())?;
+            if let Some(name) = filter.only_name().filter(|_| found.is_empty()) {
+                found = Matching::of(session.functions_meant(name));
+            }
             is_known = !found.is_empty();
             question.conditions.push(match question.table {
                 "writes" => found.by_name(),
@@ -154,7 +157,7 @@ impl Tool for Query {
             total = count.map_or(total, |count| count as usize);
         }
         let hint = match total {
-            0 if !is_known => no_such_function(&session, args.function.as_ref()),
+            0 => nothing_found(&session, args.function.as_ref(), is_known),
             _ => Value::Null,
         };
         Ok(Answer::List(List {
@@ -169,17 +172,20 @@ impl Tool for Query {
 }
 
 /// Says that no recorded function has the name that a filter wants, and which names are near; null if one has.
-fn no_such_function(session: &Session, filter: Option<&TextFilter>) -> Value {
-    let name = filter.and_then(|filter| filter.equals.as_ref().or(filter.contains.as_ref()));
-    let Some((name, near)) = name.and_then(|name| Some((name, session.functions_near(name)?)))
-    else {
+fn nothing_found(session: &Session, filter: Option<&TextFilter>, is_known: bool) -> Value {
+    let Some(filter) = filter.filter(|_| !is_known) else {
         return Value::Null;
     };
+    let Some(name) = filter.equals.as_ref().or(filter.contains.as_ref()) else {
+        return "no recorded function has such a name; debug_sql: select name from functions"
+            .into();
+    };
+    let near = session.functions_near(name);
     let near = match near.is_empty() {
         true => "debug_sql: select name from functions".to_owned(),
-        false => format!("near: {}", near.join(", ")),
+        false => format!("near: {}", near.join("; ")),
     };
-    format!("no recorded function has {name} in its name; {near}").into()
+    format!("no recorded function has the name {name}; {near}").into()
 }
 
 /// The question in SQL.
@@ -486,6 +492,12 @@ fn lacking_parts(name: &str) -> Option<String> {
 }
 
 impl TextFilter {
+    /// The name, if nothing else is wanted.
+    fn only_name(&self) -> Option<&str> {
+        let is_alone = self.contains.is_none() && self.matches.is_none();
+        self.equals.as_deref().filter(|_| is_alone)
+    }
+
     /// The condition on the table of functions: the name is the full one or the short one, or lacks parts of them.
     fn of_functions(&self) -> String {
         let of = |column| {

@@ -133,7 +133,7 @@ fn read(
     let report = context.ask::<Print>(session, &print)?;
     Ok(Value::Object(object([
         ("variable", json!(report.expression)),
-        ("type", json!(report.type_name)),
+        ("type", json!(report.short_type())),
         ("value", json!(report.shown.value)),
         ("unknown", json!(report.shown.unknown)),
         ("staleSince", json!(report.shown.stale_since)),

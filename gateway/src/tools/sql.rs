@@ -38,7 +38,8 @@ const MOST_ROWS: usize = 5_000;
 impl Tool for Sql {
     const NAME: &'static str = "debug_sql";
     const DOC: &'static str = "Ask a recording in SQL (DataFusion). calls has start_seq, end_seq, function, tid, args, ret, dur_ns, self_ns, parent, depth; events has seq, ts_ns, tid, kind, function, text. All columns: resource hindsight://schema. Without ORDER BY rows have no order.";
-    const READ_ONLY: bool = true;
+    // It may write a file.
+    const READ_ONLY: bool = false;
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
@@ -61,6 +62,28 @@ impl Tool for Sql {
             true => list,
             false => list.with("note", in_words_of_tools(&notes)),
         }))
+    }
+}
+
+/// Refuses to write into a recording's folder.
+fn outside_recordings(file: &Path) -> Result<(), Failure> {
+    let parent = file
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    // Without a folder, the file cannot be written anyway.
+    let parent = parent.canonicalize().unwrap_or(parent.to_owned());
+    let recording = parent
+        .ancestors()
+        .find(|folder| store::recording::resolve(folder).is_ok_and(|found| found == *folder));
+    match recording {
+        None => Ok(()),
+        Some(recording) => Err(Failure::bad_request(format!(
+            "{} is inside the recording {}, which no tool changes",
+            file.display(),
+            recording.display()
+        ))
+        .hint("name a file in another folder")),
     }
 }
 
@@ -88,6 +111,7 @@ fn into_file(
             );
         }
     };
+    outside_recordings(file)?;
     let mut answer = recordings::ask(session, context.cancel(), sql, None)?;
     let failed = |error: std::io::Error| {
         Failure::new(

@@ -99,7 +99,7 @@ impl Tool for State {
         let position = context.ask::<Position>(session, &Nothing {})?;
         let parts = match args.show.is_empty() {
             true => vec![Part::Where, Part::Backtrace],
-            false => args.show,
+            false => each_once(args.show),
         };
         let several = parts.len() > 1;
         let mut text = heading(&position);
@@ -108,13 +108,33 @@ impl Tool for State {
                 Ok(part) => text.push_str(&part),
                 // A missing part does not hide the others.
                 Err(failure) if several && failure.code != Code::NoSession => {
-                    text.push_str(&format!("({})\n", failure.message));
+                    // All parts may fail for one reason, which the heading may have told.
+                    if !text.contains(failure.message.as_str()) {
+                        text.push_str(&format!("({})\n", failure.message));
+                    }
                 }
                 Err(failure) => return Err(failure),
             }
         }
         Ok(Answer::Text(text))
     }
+}
+
+/// Leaves out what another part shows too: where has all variables, and locals has the parameters.
+fn each_once(wanted: Vec<Part>) -> Vec<Part> {
+    let has = |part| wanted.contains(&part);
+    let is_shown = |part: &Part| match part {
+        Part::Locals => has(Part::Where),
+        Part::Args => has(Part::Where) || has(Part::Locals),
+        _ => false,
+    };
+    let mut parts: Vec<Part> = Vec::new();
+    for part in &wanted {
+        if !is_shown(part) && !parts.contains(part) {
+            parts.push(*part);
+        }
+    }
+    parts
 }
 
 fn heading(at: &PositionReply) -> String {
@@ -169,6 +189,29 @@ fn shorten(reply: &mut BacktraceReply) {
             if let Some(why) = why.filter(|why| why.len() > LONG) {
                 "unknown".clone_into(why);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_part_repeats_variables() {
+        for (wanted, shown) in [
+            (
+                vec![Part::Where, Part::Locals, Part::Args],
+                vec![Part::Where],
+            ),
+            (vec![Part::Args, Part::Locals], vec![Part::Locals]),
+            (vec![Part::Args, Part::Args], vec![Part::Args]),
+            (
+                vec![Part::Backtrace, Part::Locals],
+                vec![Part::Backtrace, Part::Locals],
+            ),
+        ] {
+            assert!(each_once(wanted) == shown);
         }
     }
 }

@@ -25,7 +25,7 @@ pub struct Args {
     recording: Option<String>,
     /// The seq of a call, or an expression
     of: Moment,
-    /// The expression is meant at this seq [default: the current moment]
+    /// The expression is meant at this seq [default: the moment gone to, or the end of the recording]
     at: Option<u64>,
 }
 

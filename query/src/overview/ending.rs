@@ -7,6 +7,7 @@ use serde::Serialize;
 use store::recording::RecordingState;
 
 use super::freed::{self, FreedBlock};
+use super::panic;
 use super::source::{CallLine, MOST_AROUND, Source, told};
 use crate::error::Result;
 use crate::rows::Row;
@@ -17,6 +18,10 @@ const FRAMES: usize = 12;
 const BEFORE: usize = 3;
 /// Most exceptions that are reported.
 const EXCEPTIONS: usize = 3;
+/// Most calls around a panic.
+const AROUND_PANIC: usize = 5;
+/// The exit code of a Rust program whose main thread panicked.
+const PANICKED: i64 = 101;
 
 /// How the program ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -30,8 +35,12 @@ pub struct Ending {
     pub became: Option<(u64, String)>,
     /// The last moment of the thread that a signal ended.
     pub crash: Option<Crash>,
-    /// The last calls of the main thread, the last one first, if the exit code is not 0.
+    /// The last calls of the main thread, the last one first, if the exit code is not 0; of a panic: the calls of the program's own
+    /// source that were open then.
     pub last_calls: Vec<CallLine>,
+    /// The event at which a panic began that ended the main thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub panic: Option<u64>,
     /// The last exceptions, panics and signals, except the one that ended it; the last one first.
     pub exceptions: Vec<Seen>,
     /// How many there were.
@@ -175,8 +184,13 @@ pub fn ending(source: &Source<'_>) -> Result<Ending> {
     let seq = end.and_then(|row| row.count(3));
     let became = became(source, &how)?;
     let crash = crash(source, &how)?;
-    let last_calls = match (&how, seq) {
-        (How::Exited { code: 1.. }, Some(seq)) => of_main(source, seq)?,
+    let panic = match how {
+        How::Exited { code: PANICKED } => panic::of_main(source)?,
+        _ => None,
+    };
+    let last_calls = match (&how, seq, &panic) {
+        (_, _, Some(panic)) => of_panic(source, &panic.open)?,
+        (How::Exited { code: 1.. }, Some(seq), _) => of_main(source, seq)?,
         _ => Vec::new(),
     };
     let (exceptions, exception_count) = exceptions(source, &how, crash.as_ref())?;
@@ -186,6 +200,7 @@ pub fn ending(source: &Source<'_>) -> Result<Ending> {
         became,
         crash,
         last_calls,
+        panic: panic.map(|panic| panic.seq),
         exceptions,
         exception_count,
     })
@@ -262,6 +277,11 @@ fn standing(source: &Source<'_>) -> Result<Option<How>> {
     Ok(signal.map(|signal| How::Standing {
         signal: signal.to_owned(),
     }))
+}
+
+fn of_panic(source: &Source<'_>, open: &[CallHead]) -> Result<Vec<CallLine>> {
+    let nearest = open.iter().take(AROUND_PANIC);
+    nearest.map(|call| source.described(call)).collect()
 }
 
 fn of_main(source: &Source<'_>, seq: u64) -> Result<Vec<CallLine>> {

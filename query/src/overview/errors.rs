@@ -4,11 +4,16 @@ use serde::Serialize;
 
 use super::source::{By, Source};
 use crate::error::Result;
+use crate::rows::Row;
 
 /// Most lines that are reported from the beginning, and as many from the end.
 const LINES: usize = 4;
 /// Writes that are read at each end. A line may consist of several.
 const WRITES: usize = 64;
+/// What Rust's library prints about a panic.
+const PANICKED: &str = " panicked at ";
+/// Writes of a thread around that, in which its lines are.
+const PIECES: usize = 16;
 
 /// What was printed to standard error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -57,6 +62,20 @@ pub fn errors(source: &Source<'_>) -> Result<Errors> {
         lines.drain(LINES..lines.len() - LINES);
         is_cut = true;
     }
+    if let Some(panic) = panic_lines(source, writes)? {
+        let (first, last) = (panic[0].seq, panic[panic.len() - 1].seq);
+        let is_before = |line: &ErrorLine| line.seq < first;
+        // A backtrace follows: what was printed before says more.
+        let mut kept: Vec<ErrorLine> = lines
+            .iter()
+            .filter(|line| is_before(line))
+            .cloned()
+            .collect();
+        is_cut |= kept.len() > LINES - panic.len() || lines.iter().any(|line| line.seq > last);
+        kept.truncate(LINES - panic.len());
+        kept.extend(panic);
+        lines = kept;
+    }
     for line in &mut lines {
         line.by = source.by(line.tid, line.seq)?;
     }
@@ -67,6 +86,41 @@ pub fn errors(source: &Source<'_>) -> Result<Errors> {
     })
 }
 
+/// What the last panic of Rust printed: where it began, and its message.
+fn panic_lines(source: &Source<'_>, writes: u64) -> Result<Option<Vec<ErrorLine>>> {
+    if writes == 0 {
+        return Ok(None);
+    }
+    let sql = format!(
+        "select seq, tid from output where stream = 'stderr' and text like '%{PANICKED}%' order by seq desc limit 1"
+    );
+    let rows = source.ask(&sql)?;
+    let Some((seq, tid)) = rows.first().and_then(|row| row.count(0).zip(row.count(1))) else {
+        return Ok(None);
+    };
+    // Older versions of the library write a line in pieces.
+    let side = |side: &str, order: &str| {
+        source.ask(&format!(
+            "select seq, tid, text from output where stream = 'stderr' and tid = {tid} and seq {side} {seq} order by seq {order} limit {PIECES}"
+        ))
+    };
+    let mut rows = side("<=", "desc")?;
+    rows.extend(side(">", "asc")?);
+    rows.sort_by_key(|row| row.count(0));
+    let lines = joined(rows.iter().filter_map(write));
+    let Some(at) = lines.iter().rposition(|line| line.text.contains(PANICKED)) else {
+        return Ok(None);
+    };
+    let is_message = |line: &&ErrorLine| {
+        let is_note = line.text.starts_with("note: ") || line.text.starts_with("stack backtrace:");
+        !is_note
+    };
+    let message = lines.get(at + 1).filter(is_message);
+    Ok(Some(
+        lines[at..=at].iter().chain(message).cloned().collect(),
+    ))
+}
+
 /// Reads lines from one end, and returns them in order.
 fn read(source: &Source<'_>, order: &str) -> Result<Vec<ErrorLine>> {
     let sql = format!(
@@ -74,11 +128,13 @@ fn read(source: &Source<'_>, order: &str) -> Result<Vec<ErrorLine>> {
     );
     let mut rows = source.ask(&sql)?;
     rows.sort_by_key(|row| row.count(0));
-    let writes = rows.iter().filter_map(|row| {
-        let tid = u32::try_from(row.number(1)?).ok()?;
-        Some((row.count(0)?, tid, row.text(2)?))
-    });
-    Ok(joined(writes))
+    Ok(joined(rows.iter().filter_map(write)))
+}
+
+/// A row of a write: its event, thread and text.
+fn write(row: &Row) -> Option<(u64, u32, &str)> {
+    let tid = u32::try_from(row.number(1)?).ok()?;
+    Some((row.count(0)?, tid, row.text(2)?))
 }
 
 /// Joins writes of a thread to lines; empty lines are left out.

@@ -6,17 +6,22 @@
 
 use replay::{CallHead, Event};
 use serde::Serialize;
-use store::control::{Param, ValueKind};
+use store::control::{FunctionDef, Param, ValueKind};
 use values::errno_name;
 
+use super::panic;
+use super::results::errors_returned;
 use super::source::{CallLine, Source, told};
 use super::tally::Tally;
 use crate::error::Result;
 use crate::rows::Row;
+use crate::short_names::last_part;
 use crate::unrecorded::has_syscalls;
 
 /// Most functions that are reported.
 const FUNCTIONS: usize = 8;
+/// Most functions that are reported because they returned `Err`.
+const MOST_ERRORS: usize = 4;
 /// Most functions of each kind that are examined.
 const LOOKED_AT: usize = 32;
 /// Most different results of a function that are reported.
@@ -61,6 +66,8 @@ pub enum FailureKind {
     NonZero,
     /// They returned a null pointer.
     Null,
+    /// They returned `Err` of Rust.
+    Err,
 }
 
 /// A result.
@@ -137,7 +144,7 @@ pub fn failures(
     let mut more = 0;
     for (at, candidate) in candidates.iter().enumerate() {
         let is_told = match candidate.kind {
-            FailureKind::Negative | FailureKind::NonZero => true,
+            FailureKind::Negative | FailureKind::NonZero | FailureKind::Err => true,
             FailureKind::Null => has_caller(source, candidate)?,
             FailureKind::Unwound => {
                 at <= LOOKED_AT
@@ -153,6 +160,11 @@ pub fn failures(
             false => more += 1,
         }
     }
+    let errors = errors_returned(source, tallies)?;
+    let room = FUNCTIONS.saturating_sub(errors.len().min(MOST_ERRORS));
+    more +=
+        errors.len().saturating_sub(MOST_ERRORS) as u64 + kept.len().saturating_sub(room) as u64;
+    kept.truncate(room);
     let values = values(source, &kept)?;
     let told = kept.into_iter().filter_map(|candidate| {
         let first = call(source, candidate.first).transpose()?;
@@ -177,10 +189,11 @@ pub fn failures(
             first,
         }))
     });
-    Ok((told.collect::<Result<_>>()?, more))
+    let errors = errors.into_iter().take(MOST_ERRORS).map(Ok);
+    Ok((errors.chain(told).collect::<Result<_>>()?, more))
 }
 
-fn call(source: &Source<'_>, seq: u64) -> Result<Option<CallHead>> {
+pub(super) fn call(source: &Source<'_>, seq: u64) -> Result<Option<CallHead>> {
     match source.timeline() {
         Some(timeline) => told(timeline.entered_at(seq)),
         None => Ok(None),
@@ -189,6 +202,9 @@ fn call(source: &Source<'_>, seq: u64) -> Result<Option<CallHead>> {
 
 fn candidates_of<'t>(source: &Source<'_>, tally: &'t Tally) -> Vec<Candidate<'t>> {
     let definition = source.function(tally.function);
+    if definition.is_some_and(tells_nothing) {
+        return Vec::new();
+    }
     let kind = definition.map_or(&ValueKind::Unknown, |function| &function.ret);
     let orders = definition.is_some_and(|function| {
         let is_named = is_comparison(&function.name) || is_option_reader(&function.name);
@@ -240,7 +256,9 @@ fn innermost<'t>(source: &Source<'_>, tallies: &'t [Tally]) -> Result<Vec<Candid
             let kind = source
                 .function(tally.function)
                 .map(|function| &function.ret);
-            let is_number = matches!(kind, Some(ValueKind::Int { .. } | ValueKind::Enum { .. }));
+            let is_told = !source.function(tally.function).is_some_and(tells_nothing);
+            let is_number =
+                is_told && matches!(kind, Some(ValueKind::Int { .. } | ValueKind::Enum { .. }));
             let is_late = tally.first_other.is_some_and(|first| first >= late);
             let is_rare = tally.zero.0 >= USUAL && others.saturating_mul(USUAL) <= tally.returned;
             is_number && is_late && is_rare && tally.negative.0 == 0
@@ -272,6 +290,18 @@ fn innermost<'t>(source: &Source<'_>, tallies: &'t [Tally]) -> Result<Vec<Candid
         }
     }
     Ok(told.into_iter().map(|(candidate, ..)| candidate).collect())
+}
+
+/// Returns whether only the own library of a function reads its results: those of C++'s library are called `_M_begin`, `_S_create`,
+/// `__niter_base`.
+fn is_plumbing(name: &str) -> bool {
+    let is_of_library = name.starts_with("std::") || name.starts_with("__gnu_cxx::");
+    is_of_library && last_part(name).starts_with('_')
+}
+
+/// Returns whether the results of a function cannot be failures of the program: it is a library's internal one, or raises a panic.
+fn tells_nothing(function: &FunctionDef) -> bool {
+    is_plumbing(&function.name) || panic::is_raiser(function)
 }
 
 /// Results of a function that mostly returns others; or one of few calls.
@@ -410,7 +440,7 @@ fn values(source: &Source<'_>, candidates: &[&Candidate<'_>]) -> Result<Vec<(u32
     let rows = source.ask(&sql)?;
     let mut found = Vec::new();
     for row in &rows {
-        let Some((function, mut value)) = value_of(row) else {
+        let Some((function, mut value)) = value_of(source, row) else {
             continue;
         };
         if value.value < 0 && value.errno.is_none() {
@@ -422,7 +452,8 @@ fn values(source: &Source<'_>, candidates: &[&Candidate<'_>]) -> Result<Vec<(u32
 }
 
 /// A row of a function's id, a result, how often it was returned, and by which call first.
-fn value_of(row: &Row) -> Option<(u32, Value)> {
+fn value_of(source: &Source<'_>, row: &Row) -> Option<(u32, Value)> {
+    let function = u32::try_from(row.number(0)?).ok()?;
     // A value without sign extension is a number of 32 bits.
     let value = match row.number(1)? {
         wide @ 4_294_963_201..=4_294_967_295 => i64::from(wide as u32 as i32),
@@ -433,10 +464,27 @@ fn value_of(row: &Row) -> Option<(u32, Value)> {
         count: row.count(2)?,
         first_seq: row.count(3)?,
         // -1 is what functions return for any error.
-        errno: value.checked_neg().filter(|n| *n != 1).and_then(errno_name),
+        errno: value
+            .checked_neg()
+            .filter(|n| *n != 1 && may_return_errno(source, function))
+            .and_then(errno_name),
         failed_syscall: None,
     };
-    Some((u32::try_from(row.number(0)?).ok()?, value))
+    Some((function, value))
+}
+
+/// Negated error numbers are returned by libraries of the system, and by the program's functions as `int`. A wider number is a count or an
+/// amount.
+fn may_return_errno(source: &Source<'_>, function: u32) -> bool {
+    let kind = source.function(function).map(|function| &function.ret);
+    is_errno_wide(kind) || !source.is_own(function)
+}
+
+fn is_errno_wide(kind: Option<&ValueKind>) -> bool {
+    matches!(
+        kind,
+        Some(ValueKind::Int { bytes: 4, .. } | ValueKind::Enum { bytes: 4, .. })
+    )
 }
 
 /// Returns the last system call that failed while a call ran: `errno` has its error when the call returns.
@@ -504,6 +552,30 @@ mod tests {
         assert!(!is_comparison("open_config"));
         assert!(is_option_reader("getopt_long@plt") && is_option_reader("__getopt"));
         assert!(!is_option_reader("get_options"));
+    }
+
+    #[test]
+    fn a_wide_number_of_the_program_is_no_errno() {
+        let int = |bytes| ValueKind::Int {
+            bytes,
+            signed: true,
+        };
+        assert!(is_errno_wide(Some(&int(4))));
+        assert!(!is_errno_wide(Some(&int(8))) && !is_errno_wide(None));
+    }
+
+    #[test]
+    fn internals_of_libraries_do_not_fail() {
+        for (name, expected) in [
+            ("std::_Rb_tree<int, int>::_M_begin", true),
+            ("std::basic_string<char>::_S_create", true),
+            ("std::__niter_base<int*>", true),
+            ("Table<std::string>::_M_begin", false),
+            ("std::map<int, int>::find", false),
+            ("look_up", false),
+        ] {
+            assert_eq!(is_plumbing(name), expected, "{name}");
+        }
     }
 
     #[test]

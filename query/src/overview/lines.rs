@@ -185,6 +185,7 @@ pub fn failure(failure: &Failures) -> String {
         FailureKind::Negative => format!("returned {}", values.join(", ")),
         FailureKind::NonZero => format!("returned {} and otherwise 0", values.join(", ")),
         FailureKind::Null => "returned null".to_owned(),
+        FailureKind::Err => format!("returned {}", error_of(failure)),
         FailureKind::Unwound => "was left by an exception or longjmp".to_owned(),
     };
     let of = match (failed, calls) {
@@ -198,6 +199,15 @@ pub fn failure(failure: &Failures) -> String {
         &format!(" {what}: {of}, first seq {}", first.seq),
     );
     with_args(line, &first.args)
+}
+
+/// The error that the first of these calls returned.
+fn error_of(failure: &Failures) -> String {
+    let text = failure.first.result.as_deref().unwrap_or_default();
+    match text.is_empty() || text.contains("<unknown") {
+        true => "Err".to_owned(),
+        false => fitted(&escaped(text), 40).into_owned(),
+    }
 }
 
 pub fn thread(thread: &Thread) -> String {

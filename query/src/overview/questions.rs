@@ -62,6 +62,22 @@ pub fn questions(overview: &Overview, recording: &str) -> Vec<Question> {
             },
         );
     }
+    let panicked = overview
+        .ending
+        .last_calls
+        .first()
+        .zip(overview.ending.panic);
+    if let Some((call, seq)) = panicked {
+        all.push(Question {
+            about: "the call that panicked, and what led to it".to_owned(),
+            command: format!("hindsight why {name} {}", call.seq),
+        });
+        let from = seq.saturating_sub(EVENTS_BEFORE);
+        let question = format!(
+            "select seq, kind, function, args, ret_text from events where seq between {from} and {seq} order by seq"
+        );
+        all.push(sql("what happened before the panic", &question));
+    }
     let first = overview
         .failures
         .told
@@ -74,7 +90,7 @@ pub fn questions(overview: &Overview, recording: &str) -> Vec<Question> {
             command: format!("hindsight why {name} {seq}"),
         });
     }
-    if let Some(line) = overview.errors.lines.last() {
+    if let Some(line) = overview.errors.lines.last().filter(|_| panicked.is_none()) {
         let from = line.seq.saturating_sub(EVENTS_BEFORE);
         let question = format!(
             "select seq, kind, function, args, ret from events where tid = {} and seq between {from} and {} order by seq",

@@ -130,6 +130,14 @@ impl<'s> Source<'s> {
         module.is_none_or(|module| !module.system)
     }
 
+    /// Returns whether the source of a function is the program's own, and not that of a library that comes with a compiler.
+    pub fn has_own_source(&self, id: u32) -> bool {
+        let file = self
+            .function(id)
+            .and_then(|function| function.file.as_deref());
+        self.is_own(id) && file.is_some_and(|file| !debuginfo::is_library_source(file))
+    }
+
     /// Returns the calls of a thread that were open just after event `seq`, the innermost first.
     ///
     /// # Errors
@@ -141,7 +149,8 @@ impl<'s> Source<'s> {
         }
     }
 
-    /// Returns the innermost call of the program's own code that was open just after event `seq`.
+    /// Returns the innermost call of the program's own source that was open just after event `seq`; if there is none, that of its own
+    /// code, which may be a library's template.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -149,12 +158,17 @@ impl<'s> Source<'s> {
         let around = self.around(tid, seq)?;
         // Entries of the procedure linkage table are the linker's code and belong to no function.
         let is_named = |call: &&CallHead| !self.name(call.function).ends_with("@plt");
-        let mut own = around.iter().filter(|call| self.is_own(call.function));
-        let own = own.find(is_named);
-        Ok(own.or(around.first()).map(|call| By {
-            seq: call.start,
-            function: self.name(call.function),
-        }))
+        let own = around
+            .iter()
+            .find(|call| self.has_own_source(call.function));
+        let mut code = around.iter().filter(|call| self.is_own(call.function));
+        Ok(own
+            .or(code.find(is_named))
+            .or(around.first())
+            .map(|call| By {
+                seq: call.start,
+                function: self.name(call.function),
+            }))
     }
 
     /// Returns the last calls of a thread before event `seq` that had ended by then, without those inside them, the

@@ -223,7 +223,12 @@ impl Overview {
 
     fn last_calls(&self) -> Option<Section> {
         let lines: Vec<String> = self.ending.last_calls.iter().map(call).collect();
-        let heading = "Last calls of the main thread, the last one first";
+        let heading = match self.ending.panic {
+            Some(seq) => format!(
+                "The main thread panicked at seq {seq}; its own calls that were open then, the innermost first"
+            ),
+            None => "Last calls of the main thread, the last one first".to_owned(),
+        };
         (!lines.is_empty()).then(|| Section::new(heading, 2, lines))
     }
 

@@ -137,7 +137,10 @@ fn once_late(source: &Source<'_>, tallies: &[Tally]) -> Vec<Unusual> {
         // Every program has an end; the work of a library's templates and closures is not a step of the program.
         let is_end = name.starts_with('_') || name == "deregister_tm_clones";
         let plain = name.trim_start_matches('<');
-        let is_of_library = LIBRARIES.iter().any(|library| plain.starts_with(library));
+        let function = source.function(tally.function);
+        let file = function.and_then(|function| function.file.as_deref());
+        let is_of_library = LIBRARIES.iter().any(|library| plain.starts_with(library))
+            || file.is_some_and(debuginfo::is_library_source);
         tally.calls == 1
             && tally.first > after
             && source.is_own(tally.function)

@@ -181,6 +181,14 @@ pub struct ValueReport {
     pub note: Option<String>,
 }
 
+impl ValueReport {
+    /// Returns the type's name without the paths and default arguments of standard libraries.
+    #[must_use]
+    pub fn short_type(&self) -> String {
+        debuginfo::short_name(&self.type_name)
+    }
+}
+
 impl Shown {
     /// Returns the value, or the reason why it is not known in angle brackets.
     #[must_use]

@@ -73,7 +73,12 @@ fn is_nothing(number: &u64) -> bool {
 }
 
 impl Change {
-    fn of_write(write: LoggedWrite, thread: u32, old: Option<String>, value: String) -> Change {
+    pub(super) fn of_write(
+        write: LoggedWrite,
+        thread: u32,
+        old: Option<String>,
+        value: String,
+    ) -> Change {
         Change {
             seq: write.seq,
             steps: 0,
@@ -94,11 +99,7 @@ impl Change {
 }
 
 impl Past {
-    /// Tracks an expression with its meaning in the selected frame.
-    pub(super) fn tracked(&self, expression: &str) -> Result<Tracked, Failure> {
-        self.tracked_at(expression, self.position())
-    }
-
+    /// Tracks an expression with its meaning in the frame of a position.
     pub(super) fn tracked_at(&self, expression: &str, here: Position) -> Result<Tracked, Failure> {
         Tracked::at(&self.timeline, expression, here.seq, here.tid, here.frame)
             .map_err(|error| of_replay(&error))
@@ -133,7 +134,7 @@ impl Past {
         }
     }
 
-    fn described(&self, change: history::Change) -> Result<Change, Failure> {
+    pub(super) fn described(&self, change: history::Change) -> Result<Change, Failure> {
         let write = self.timeline.logged_write(change.seq);
         if let Some(write) = write.map_err(|error| of_replay(&error))? {
             return Ok(of_logged(write, change));
@@ -183,8 +184,12 @@ impl Past {
     }
 
     /// Where an expression over global variables lies here.
-    pub(super) fn global_place(&self, expression: &str) -> Option<inspect::MemoryPlace> {
-        let place = self.look(1, |looked| {
+    pub(super) fn global_place(
+        &self,
+        expression: &str,
+        here: Position,
+    ) -> Option<inspect::MemoryPlace> {
+        let place = self.look_at(here, 1, |looked| {
             let view = View {
                 frames: &[],
                 frame: 0,
@@ -212,7 +217,8 @@ impl Past {
         // There may be millions of changes: only the requested ones are kept.
         let mut changes = Vec::new();
         let mut before = ShownBefore::default();
-        let tracked = self.tracked(expression)?.showing(manner.options());
+        let here = self.position();
+        let tracked = self.tracked_at(expression, here)?.showing(manner.options());
         let passed = self.each_change(tracked, wanted, is_interrupted, |number, mut change| {
             before.fill(&mut change);
             if wanted.contains(&number) {
@@ -226,7 +232,9 @@ impl Past {
         for change in changes.iter().skip(1) {
             has_gaps |= !self.is_exact(change)?;
         }
-        let hint = has_gaps.then(|| self.how_to_log(expression)).flatten();
+        let hint = has_gaps
+            .then(|| self.how_to_log(expression, here))
+            .flatten();
         Ok(HistoryReply {
             expression: expression.to_owned(),
             changes,
@@ -237,14 +245,16 @@ impl Past {
         })
     }
 
-    /// Finds the last change of a value up to the current moment.
+    /// Finds the last change of a value up to the position that the user has chosen, or up to the end.
     pub fn last_write(
         &self,
         expression: &str,
         manner: Manner,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<LastWriteReply, Failure> {
-        self.last_write_at(expression, manner, self.position(), is_interrupted)
+        self.at_end_unless_chosen(|here| {
+            self.last_write_at(expression, manner, here, is_interrupted)
+        })
     }
 
     /// The same up to another moment.
@@ -287,6 +297,9 @@ impl Past {
             Some(after) => self.is_exact(after)?,
             None => false,
         };
+        let later = self.known_later(expression, here, is_interrupted)?;
+        // The writes are recorded: only this moment is too early.
+        let is_logged_later = later.as_ref().is_some_and(|later| later.last.is_write);
         Ok(LastWriteReply {
             expression: expression.to_owned(),
             before: before.map(described).transpose()?,
@@ -296,10 +309,11 @@ impl Past {
             is_unmapped: false,
             begins_later: false,
             not_recorded: Vec::new(),
-            hint: match is_exact || again.is_some() {
+            hint: match is_exact || again.is_some() || is_logged_later {
                 true => None,
-                false => self.how_to_log(expression),
+                false => self.how_to_log(expression, here),
             },
+            later,
             again,
             after,
             now: now.ok().map(|value| value.shown),
@@ -313,7 +327,7 @@ impl Past {
         after: &Change,
         here: Position,
     ) -> Result<Option<Change>, Failure> {
-        let Some(place) = self.global_place(expression) else {
+        let Some(place) = self.global_place(expression, here) else {
             return Ok(None);
         };
         let range = place.address..place.address.saturating_add(place.len);
@@ -365,6 +379,27 @@ impl Past {
             });
             Ok((changes.collect(), count))
         })
+    }
+
+    /// Writes logged bytes as a value of the place's type.
+    pub(super) fn logged_text(
+        &self,
+        place: &inspect::MemoryPlace,
+        here: Position,
+        bytes: &[u8],
+    ) -> String {
+        let text = self.look_at(here, 1, |looked| {
+            let view = looked.view();
+            Ok(inspect::bytes_text(
+                view.space,
+                view.machine,
+                &place.ty,
+                bytes,
+            ))
+        });
+        text.ok()
+            .filter(|_| place.ty.size() == Some(bytes.len() as u64))
+            .unwrap_or_else(|| inspect::hex_bytes(bytes))
     }
 
     /// Returns whether a value is that of the last logged write.

@@ -4,6 +4,7 @@
 //! would change the program are refused.
 
 mod arrivals;
+mod asked;
 mod breaks;
 mod catches;
 mod describe;
@@ -22,6 +23,7 @@ mod words;
 mod writes;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use debuginfo::{AddressSpace, with_source_copies};
@@ -30,6 +32,7 @@ use recorder::Observer;
 use replay::{Instant, Moment, StateMachine, Target, Timeline};
 use store::Reader;
 
+pub use asked::Later;
 pub use breaks::{Break, BreakWanted};
 pub use catches::{CatchWanted, Happened};
 pub use history::Change;
@@ -83,6 +86,8 @@ impl Position {
 pub struct Past {
     timeline: Timeline,
     position: Mutex<Position>,
+    /// The user has chosen the position: it is not only where the recording opened.
+    is_chosen: AtomicBool,
     breaks: Mutex<Vec<Break>>,
     watches: Mutex<Vec<watch::Watch>>,
     /// The session's number; 0 if a prompt opened the recording without a daemon.
@@ -316,6 +321,7 @@ impl Past {
         Ok(Past {
             timeline,
             position: Mutex::new(Position::of_event(seq, tid)),
+            is_chosen: AtomicBool::new(false),
             breaks: Mutex::default(),
             watches: Mutex::default(),
             session: 0,
@@ -407,6 +413,12 @@ impl Past {
         self.position.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The position, to be changed for the user.
+    fn choose(&self) -> MutexGuard<'_, Position> {
+        self.is_chosen.store(true, Ordering::Relaxed);
+        self.lock()
+    }
+
     fn breaks(&self) -> MutexGuard<'_, Vec<Break>> {
         self.breaks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -440,7 +452,7 @@ impl Past {
     /// There is no such event.
     pub fn go_to(&self, seq: u64) -> Result<Position, Failure> {
         let event = self.timeline.event(seq).map_err(|e| of_replay(&e))?;
-        let mut position = self.lock();
+        let mut position = self.choose();
         let tid = event.tid().unwrap_or(position.tid);
         *position = Position::of_event(seq, tid);
         Ok(*position)
@@ -464,7 +476,7 @@ impl Past {
             Some(tid) => tid,
             None => running.map_err(|e| of_replay(&e))?,
         };
-        let mut position = self.lock();
+        let mut position = self.choose();
         *position = Position {
             steps,
             ..Position::of_event(seq, tid)
@@ -490,12 +502,12 @@ impl Past {
 
     /// Selects a frame.
     pub fn select_frame(&self, frame: usize) {
-        self.lock().frame = frame;
+        self.choose().frame = frame;
     }
 
     /// Returns to a position in which this recording was before.
     pub fn return_to(&self, position: Position) {
-        *self.lock() = position;
+        *self.choose() = position;
     }
 
     /// Moves to the last stop of a thread, or to the last event if no thread is given or it never stopped.

@@ -12,10 +12,10 @@ impl Past {
     ///
     /// A global variable that the processor's watchpoints can hold needs no more than they do, nor does a local one that has a place
     /// in memory in each call. Anything else needs every instruction.
-    pub(super) fn how_to_log(&self, expression: &str) -> Option<String> {
-        let logged = match self.can_be_watched(expression) {
+    pub(super) fn how_to_log(&self, expression: &str, here: Position) -> Option<String> {
+        let logged = match self.can_be_watched(expression, here) {
             true => Some(expression.to_owned()),
-            false => self.in_each_call(expression, self.position()),
+            false => self.in_each_call(expression, here),
         };
         match logged {
             Some(logged) => {
@@ -97,12 +97,11 @@ impl Past {
     }
 
     /// Whether an expression is a global variable that watchpoints have room for.
-    fn can_be_watched(&self, expression: &str) -> bool {
-        let tracked = self.tracked(expression);
+    fn can_be_watched(&self, expression: &str, here: Position) -> bool {
+        let tracked = self.tracked_at(expression, here);
         let is_global = tracked.is_ok_and(|tracked| tracked.scope() == &HistoryScope::Everywhere);
-        let here = self.position();
         is_global
-            && self.global_place(expression).is_some_and(|place| {
+            && self.global_place(expression, here).is_some_and(|place| {
                 let has_room = (1..=MAX_LOGGED_LEN).contains(&place.len);
                 has_room && self.timeline.modules().covers(place.address, here.seq)
             })

@@ -87,7 +87,7 @@ impl Past {
     pub(crate) fn add_watch(&self, expression: &str) -> Result<WatchLine, Failure> {
         let watched = match self.timeline.has_every_instruction() {
             true => Watched::Bytes(expression.to_owned(), self.place_in_memory(expression)?),
-            false => Watched::Value(self.tracked(expression)?),
+            false => Watched::Value(self.tracked_at(expression, self.position())?),
         };
         let id = self.next_id();
         let watch = Watch {

@@ -40,13 +40,14 @@ impl Past {
         manner: Manner,
         here: Position,
     ) -> Result<LastWriteReply, Failure> {
-        let (place, now, bytes) = self.look_at(here, 1 + here.frame, |looked| {
+        let (place, owner, now, bytes) = self.look_at(here, MOST_FRAMES, |looked| {
             let view = looked.view();
             let place = inspect::evaluate_place(&view, expression);
-            let place = place.map_err(|failure| self.nowhere(expression, failure))?;
+            let place = place.map_err(|failure| self.nowhere(expression, here, failure))?;
+            let owner = frame_of(looked, place.address);
             let bytes = text(looked, &place);
             let now = inspect::evaluate(&view, expression, manner, None)?;
-            Ok((place, now, bytes))
+            Ok((place, owner, now, bytes))
         })?;
         let wrote = self
             .timeline
@@ -62,9 +63,12 @@ impl Past {
         let is_remapped = after.as_ref().is_some_and(|after| {
             after.not_recorded.is_none() && bytes.as_ref() != Some(&after.value)
         });
+        let (span, _) = self.span_of(here, owner.as_ref())?;
+        let later = self.instructions_that_write_later(here, &place, span.1, MOST_COUNTED)?;
         Ok(LastWriteReply {
             expression: expression.to_owned(),
             before: None,
+            later,
             is_remapped: is_remapped && gaps.is_empty(),
             is_unmapped: bytes.is_none(),
             after,
@@ -88,7 +92,7 @@ impl Past {
         let here = self.position();
         let (place, frame) = self.look_at(here, MOST_FRAMES, |looked| {
             let place = inspect::evaluate_place(&looked.view(), expression);
-            let place = place.map_err(|failure| self.nowhere(expression, failure))?;
+            let place = place.map_err(|failure| self.nowhere(expression, here, failure))?;
             let frame = frame_of(looked, place.address);
             Ok((place, frame))
         })?;
@@ -151,8 +155,8 @@ impl Past {
     }
 
     /// Says what to do about a value that has no place in memory here.
-    fn nowhere(&self, expression: &str, failure: Failure) -> Failure {
-        match self.last_call_with(expression) {
+    fn nowhere(&self, expression: &str, here: Position, failure: Failure) -> Failure {
+        match self.last_call_with(expression, here) {
             Some(seq) if failure.code == Code::EvalFailed => {
                 Failure { hint: None, ..failure }.hint(format!(
                     "go to the end of its last call up to here: goto {seq}, finish, step-back; then ask again"
@@ -163,13 +167,12 @@ impl Past {
     }
 
     /// Returns where the last call up to here began of the function whose variable an expression names, if none is open here.
-    fn last_call_with(&self, expression: &str) -> Option<u64> {
-        let tracked = self.tracked(expression).ok()?;
+    fn last_call_with(&self, expression: &str, here: Position) -> Option<u64> {
+        let tracked = self.tracked_at(expression, here).ok()?;
         let HistoryScope::Within(functions) = tracked.scope() else {
             return None;
         };
-        let here = self.position().seq;
-        let is_open = self.look(MOST_FRAMES, |looked| {
+        let is_open = self.look_at(here, MOST_FRAMES, |looked| {
             let mut frames = looked.moment.trace.backtrace.frames.iter();
             Ok(frames.any(|frame| frame.function.as_deref() == Some(&functions.name)))
         });
@@ -180,7 +183,10 @@ impl Past {
             let entries = self.timeline.entries(*id, usize::MAX);
             entries.unwrap_or_default()
         });
-        entered.map(|(seq, _)| seq).filter(|seq| *seq <= here).max()
+        entered
+            .map(|(seq, _)| seq)
+            .filter(|seq| *seq <= here.seq)
+            .max()
     }
 
     /// Describes a write: the value before and after it, and who made it.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::history::{EXPRESSION, in_a_second_run, moment, place};
 use super::{Call, Command, Does, Needs, Takes, Text, Verb, Word, locals, show};
 use crate::inspect::{Manner, Shown};
-use crate::past::Change;
+use crate::past::{Change, Later};
 use crate::protocol::Failure;
 
 /// The `last_write` verb.
@@ -58,6 +58,9 @@ pub struct LastWriteReply {
     /// Stretches since the write that were not recorded, and in which the same value may have been written once more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_recorded: Vec<String>,
+    /// What happened to the value afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later: Option<Later>,
     /// A command that records, in a second run, which line wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -122,6 +125,9 @@ impl Command for LastWrite {
             (_, None) if reply.is_unmapped => {
                 format!("The program has no readable memory at {name} here.")
             }
+            (_, None) if reply.is_exact && reply.later.is_some() => {
+                format!("No instruction has written {name} yet.")
+            }
             (_, None) if reply.is_exact => {
                 let since = match reply.begins_later {
                     true => "recording",
@@ -152,7 +158,10 @@ impl Command for LastWrite {
             .chain(since)
             .chain(gaps);
         let text = Text::lines(lines.chain(hint));
-        text.and(show::left_out([is_short.then_some("")]))
+        let later = reply.later.as_ref().map(|later| later.text(name));
+        let later = later.map_or_else(Text::default, Text::hint);
+        text.and(later)
+            .and(show::left_out([is_short.then_some("")]))
     }
 }
 

@@ -97,6 +97,7 @@ mod write;
 use serde_json::Value;
 
 pub use call::{Asked, Call};
+pub(crate) use history::moment as moment_of_change;
 pub use history::place as place_of_change;
 pub use page::PageArgs;
 pub(crate) use probes::checked_location;

@@ -78,13 +78,15 @@ impl Command for Object {
                 .as_ref()
                 .map(|why| format!("{address}: {why}.")),
         );
-        lines.extend(reply.hint.clone());
+        let text = Text::lines(lines);
+        let hint = reply.hint.clone().map_or_else(Text::default, Text::hint);
+        let mut lines = Vec::new();
         lines.extend(others("Before", &reply.earlier));
         lines.extend(others("Afterwards", &reply.later));
         if reply.more > 0 {
             lines.push(format!("and {} more blocks", reply.more));
         }
-        Text::lines(lines)
+        text.and(hint).and(Text::lines(lines))
     }
 }
 

@@ -23,6 +23,9 @@ pub struct OpenArgs {
     /// With a core file: the program, if it is not where the core file says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<OsText>,
+    /// Begin at the first call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_first_call: bool,
 }
 
 impl Verb for Open {
@@ -43,7 +46,10 @@ Later commands use this session: those that inspect, and those that move in time
             .as_ref()
             .map(|program| folder.join(PathBuf::from(OsString::from(program))));
         let path = past::located(&name, program)?;
-        let open = || Past::open(&path, &store::temp_dir());
+        let open = || match Past::open(&path, &store::temp_dir()) {
+            Ok(past) if args.at_first_call => past.at_first_call(),
+            opened => opened,
+        };
         let past = call.told("reading the recording", open)?;
         let id = call.sessions.next_id();
         call.sessions

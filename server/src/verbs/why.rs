@@ -57,20 +57,27 @@ impl Command for Why {
     ];
 
     fn text(reply: &WhyReply, _: &Self::Args) -> Text {
-        let ends = reply.ends.iter().flat_map(end);
-        let mut ends: Vec<String> = ends.collect();
-        ends.truncate(LINES / 2);
-        let room = LINES - ends.len();
-        let mut lines: Vec<String> = reply.steps.iter().map(step).collect();
-        if lines.len() > room {
-            let more = lines.len() - (room - 1);
-            lines.truncate(room - 1);
-            let more = Text::hint(format!("and {more} more steps: --json shows all"));
-            return Text::lines(lines).and(more).and(Text::lines(ends));
-        }
-        lines.extend(ends);
-        Text::lines(lines)
+        let later = reply.later.as_ref().map(|later| later.text(&reply.of));
+        let later = later.map_or_else(Text::default, Text::hint);
+        chain(reply).and(later)
     }
+}
+
+/// The steps, and where knowledge ends.
+fn chain(reply: &WhyReply) -> Text {
+    let ends = reply.ends.iter().flat_map(end);
+    let mut ends: Vec<String> = ends.collect();
+    ends.truncate(LINES / 2);
+    let room = LINES - ends.len();
+    let mut lines: Vec<String> = reply.steps.iter().map(step).collect();
+    if lines.len() > room {
+        let more = lines.len() - (room - 1);
+        lines.truncate(room - 1);
+        let more = Text::hint(format!("and {more} more steps: --json shows all"));
+        return Text::lines(lines).and(more).and(Text::lines(ends));
+    }
+    lines.extend(ends);
+    Text::lines(lines)
 }
 
 fn step(step: &WhyStep) -> String {

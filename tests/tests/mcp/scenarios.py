@@ -4,7 +4,7 @@ import json
 import re
 import sys
 
-from harness import another, line_of, run
+from harness import TOKENIZER, another, line_of, run
 
 
 async def live(tools, program, source):
@@ -12,6 +12,8 @@ async def live(tools, program, source):
     listed = await tools.client.list_tools()
     names = {tool.name for tool in listed.tools}
     assert {"debug_launch", "debug_query", "debug_write"} <= names, names
+    # It may write a file.
+    assert [tool for tool in listed.tools if tool.name == "debug_sql"][0].annotations.read_only_hint is False
     launched = await tools("debug_launch", program=program, args=["frequencies"], stopOnEntry=True)
     assert launched["status"] == "paused", launched
     session = launched["sessionId"]
@@ -179,6 +181,8 @@ async def mistakes(tools, recording, FIB):
         ("debug_launch", {"program": FIB, "breakAt": ["nope_never"], "recording": "refused"}, "INVALID_FUNCTION", "nope_never"),
         ("debug_sql", {"recording": recording, "sql": "select functon from calls"}, "BAD_REQUEST", "function"),
         ("debug_sql", {"recording": recording, "sql": "drop table calls"}, "BAD_REQUEST", "read-only"),
+        ("debug_sql", {"recording": recording, "sql": "select 1", "file": recording + "/x.csv"}, "BAD_REQUEST", "inside the recording"),
+        ("debug_sql", {"recording": recording, "sql": "select 1", "file": recording + "/columns/x.csv"}, "BAD_REQUEST", "inside the recording"),
         ("debug_sql", {"recording": "nothing-here", "sql": "select 1"}, "FAILED", "nothing-here"),
         ("debug_query", {"recording": recording, "functions": "x"}, "BAD_REQUEST", "functions"),
         ("debug_state", {"recording": recording, "at": 10**12}, "NO_EVENT", "event"),
@@ -358,12 +362,21 @@ async def offered(tools, recording):
     assert "seq" in tools.client.instructions
     resources = await tools.client.list_resources()
     addresses = [str(resource.uri) for resource in resources.resources]
+    following = set()
     for address in addresses:
         read = await tools.client.read_resource(address)
-        assert read.contents[0].text, address
+        text = read.contents[0].text
+        assert text and len(TOKENIZER.encode(text)) <= 10_000, address
+        following |= set(re.findall(r"It goes on in (\S+?)[,.]", text[-300:]))
+    # The parts of a long page lead to each other, and all are listed.
+    assert following and following <= set(addresses), following
     assert any(address.startswith("hindsight://recording/") for address in addresses), addresses
     prompts = await tools.client.list_prompts()
     assert {prompt.name for prompt in prompts.prompts} == {"investigate_crash", "investigate_wrong_value"}
+    for name, more in (("investigate_crash", {}), ("investigate_wrong_value", {"symptom": "a wrong sum"})):
+        prompt = await tools.client.get_prompt(name, {"recording": recording, **more})
+        text = prompt.messages[0].content.text
+        assert "debug_why" in text and "full" in text, text
     prompt = await tools.client.get_prompt("investigate_crash", {"recording": recording})
     assert recording in prompt.messages[0].content.text and "seq" in prompt.messages[0].content.text
 
@@ -485,6 +498,12 @@ async def named(tools, recording, program):
         assert "function_id" not in asked["events"][0], asked
     none = await tools("debug_query", function={"equals": "Cash::get"}, **of)
     assert none["events"] == [] and "no recorded function" in none["hint"], none
+    # The last part is enough, as for a breakpoint; a misspelt or differently qualified name is answered by those that are near.
+    asked = await tools("debug_query", function={"equals": "get"}, **of)
+    assert [call["function"] for call in asked["events"]].count(short) == 5 and "hint" not in asked, asked
+    for wrong in ("gett", "Cache<long, std::string>::get", "nowhere::get"):
+        none = await tools("debug_query", function={"equals": wrong}, **of)
+        assert none["events"] == [] and short in none["hint"], none
     # It has calls, but none that is so long: the name is not the mistake.
     none = await tools("debug_query", function={"equals": short}, minDurationNs=10**15, **of)
     assert none["events"] == [] and "hint" not in none, none

@@ -45,6 +45,26 @@ async def equipped(tools, program, source, folder):
     await tools("debug_session", sessionId=session, action="stop")
 
 
+async def which_line(tools, program, source):
+    """Launch again with full, or with logWrites, then ask for the last write: the page for agents says no more."""
+    added = line_of(source, "/* step: add */")
+    for name, asked in (("full", {"full": True}), ("logged", {"logWrites": ["total"]})):
+        launched = await tools("debug_launch", program=program, args=["4"], recording=name, **asked)
+        if launched["status"] == "running":
+            assert (await tools("debug_wait"))["status"] == "exited"
+        for of in ({}, {"recording": name}):
+            said = await tools.text("debug_history", expression="total", lastWrite=True, **of)
+            assert "total became 12, after 6" in said and f"steps.c:{added}" in said, said
+            assert "up to event" not in said and "econd run" not in said, said
+            why = await tools.text("debug_why", of="total", **of)
+            assert "total became 12, after 6" in why and f"steps.c:{added}" in why, why
+        main = (await tools("debug_query", recording=name, function={"equals": "main"}))["events"][0]["seq"]
+        await tools("debug_goto", to=main, recording=name)
+        early = await tools.text("debug_history", expression="total", lastWrite=True, recording=name)
+        assert f"up to event {main}; 4 later writes, the last at event " in early, early
+        assert 'debug_goto {"to": "last"}' in early and "econd run" not in early, early
+
+
 async def pointed(tools, program, source):
     """A logpoint by file and line, with a condition; removed, it says nothing more."""
     added = line_of(source, "/* step: add */")
@@ -131,6 +151,6 @@ async def blocks(tools, program):
 
 
 if __name__ == "__main__":
-    scenario = {f.__name__: f for f in (equipped, pointed, attached, blocks)}[sys.argv[1]]
+    scenario = {f.__name__: f for f in (equipped, which_line, pointed, attached, blocks)}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])
     print(f"{sys.argv[1]}: {done.calls} calls, {done.tokens} tokens")

@@ -65,7 +65,7 @@ impl Past {
 
     /// Whether an expression over global variables names memory of a module.
     fn is_in_module(&self, expression: &str, here: Position) -> bool {
-        let place = self.global_place(expression);
+        let place = self.global_place(expression, here);
         place.is_some_and(|place| self.timeline.modules().covers(place.address, here.seq))
     }
 }

@@ -12,7 +12,7 @@ use replay::{CallHead, Event};
 use serde::{Deserialize, Serialize};
 
 use super::words::Word;
-use super::{Past, of_replay};
+use super::{Later, Past, of_replay};
 use crate::protocol::Failure;
 
 /// Most callers that are reported.
@@ -29,6 +29,9 @@ pub struct WhyReply {
     pub steps: Vec<WhyStep>,
     /// Where knowledge ends.
     pub ends: Vec<WhyEnd>,
+    /// What happened to the value afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later: Option<Later>,
 }
 
 /// A step.
@@ -73,8 +76,8 @@ impl WhyReply {
 }
 
 impl Past {
-    /// Finds what led to an event, if `of` is its number, or to the value of an expression at event `at` or at the
-    /// current position.
+    /// Finds what led to an event, if `of` is its number, or to the value of an expression at event `at`, or at the position that the
+    /// user has chosen, or at the end.
     ///
     /// # Errors
     /// There is no such event, the expression means nothing there, or the search was interrupted.
@@ -86,15 +89,24 @@ impl Past {
     ) -> Result<WhyReply, Failure> {
         let of = of.trim();
         let seq = of.parse::<u64>().ok().filter(|_| at.is_none());
-        let mut reply = WhyReply {
+        let begun = || WhyReply {
             of: of.to_owned(),
             ..WhyReply::default()
         };
+        let of_value = |here| {
+            let mut reply = begun();
+            self.why_value(&mut reply, of, here, is_interrupted)?;
+            Ok(reply)
+        };
         match seq {
-            Some(seq) => self.why_event(&mut reply, seq, is_interrupted)?,
-            None => self.why_value(&mut reply, of, at, is_interrupted)?,
+            Some(seq) => {
+                let mut reply = begun();
+                self.why_event(&mut reply, seq, is_interrupted)?;
+                Ok(reply)
+            }
+            None if at.is_some() => of_value(self.position_at(at)?),
+            None => self.at_end_unless_chosen(of_value),
         }
-        Ok(reply)
     }
 
     fn why_event(

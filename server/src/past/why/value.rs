@@ -21,14 +21,20 @@ impl Past {
         &self,
         reply: &mut WhyReply,
         expression: &str,
-        at: Option<u64>,
+        here: Position,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<(), Failure> {
-        let here = self.position_at(at)?;
         reply.seq = here.seq;
         let last = self.last_write_at(expression, Manner::of_many(false), here, is_interrupted)?;
+        reply.later.clone_from(&last.later);
         let is_stale = self.value_now(reply, &last, here);
+        let is_logged_later = last.later.as_ref().is_some_and(|later| later.last.is_write);
         let Some(after) = &last.after else {
+            if last.is_exact {
+                let text = format!("no instruction has written {expression} up to then");
+                reply.step(here.seq, 0, "value", text);
+                return Ok(());
+            }
             let why = format!(
                 "the recording shows no value of {expression} up to event {}",
                 here.seq
@@ -36,7 +42,7 @@ impl Past {
             let rerun = self.second_run(expression, here);
             let rerun = rerun.map_or(String::new(), |rerun| format!(", or {rerun}"));
             let option = format!("record with --watch '{expression}'{rerun}");
-            reply.end(why, Some(option));
+            reply.end(why, Some(option).filter(|_| !is_logged_later));
             return Ok(());
         };
         if let Some(again) = &last.again {
@@ -75,6 +81,7 @@ impl Past {
             let seq = after.seq;
             let why = format!("which statement wrote it {between} event {seq} was not recorded");
             let rerun = match last.again {
+                _ if is_logged_later => None,
                 Some(_) => None,
                 None => self.second_run(expression, here),
             };

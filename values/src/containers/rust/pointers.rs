@@ -175,7 +175,8 @@ pub(super) fn target(spot: &TypedPlace, reach: &Reach) -> Result<TypedPlace, Unk
 pub(super) fn counted(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
     let shared = shared(spot, reach)?;
     let mut content = shared.content(spot, reach)?;
-    let counts = shared.children(reach)?;
+    // Without the counts, the value or the reason why it is not known is still shown.
+    let counts = shared.children(reach).unwrap_or_default();
     if let Content::Parts { children, .. } = &mut content {
         children.extend(counts);
     }
