@@ -249,9 +249,12 @@ impl Whole<'_> {
         }
         let mut notes = unmatched::unmatched(&self.asked.rules, self.sessions, &known.used_rules);
         if known.dated > 0 {
-            let lines = if known.dated == 1 { "line" } else { "lines" };
+            let lines = match known.dated {
+                1 => "line of output differs",
+                _ => "lines of output differ",
+            };
             notes.push(format!(
-                "dates and times of the clock were not compared: {} {lines} of output differ in them alone",
+                "dates and times of the clock were not compared: {} {lines} in them alone",
                 known.dated
             ));
         }

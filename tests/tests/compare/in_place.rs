@@ -59,7 +59,7 @@ fn what_only_one_side_can_read_is_no_difference() {
     for (a, b, side) in [("one", "three", "A's"), ("three", "one", "B's")] {
         let ended = compare(&scratch, &[a, b, "--full"]);
         ends_with(&ended, 0);
-        let note = format!("{side} file shop was replaced since (its build id differs): texts");
+        let note = format!("{side} file shop was replaced since (its build id differs): strings");
         assert_eq!(count(&ended, &note), 1, "{}", ended.text());
     }
     // Here the only difference is the call that was added.

@@ -157,6 +157,8 @@ fn dates_of_the_run_and_temporary_names_are_no_difference_but_other_dates_are() 
         record(&scratch, name, &["-f", "main"], &app);
     };
     run("one", "0");
+    // Another second, so that both lines differ.
+    sleep(Duration::from_millis(1_100));
     run("two", "0");
     let ended = compare(&scratch, &["one", "two"]);
     ends_with(&ended, 0);
