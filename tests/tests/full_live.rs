@@ -433,3 +433,57 @@ fn words_that_make_no_sense_are_refused() {
         );
     }
 }
+
+#[test]
+fn a_watchpoint_ends_it() {
+    let steps = Steps::at_begin("full-live-watch", "compute");
+    steps.live.ask(&["watch", "sum"]);
+    let reply = steps.full("1000000");
+    assert_eq!(reply["stop"]["reason"], "watch", "{reply:#}");
+    let recording = recorded(&reply);
+    let instructions = count(&reply);
+    assert!((10..1000).contains(&instructions), "{reply:#}");
+    // The last instruction is the write, and the recording knows what it wrote.
+    let sql = "SELECT count(*) FROM memory_writes WHERE size = 8 AND function = 'mix'";
+    assert!(recording.number(sql) >= 2, "{reply:#}");
+    let sum = steps.live.print("sum");
+    let row = recording.row("SELECT value(max(seq), 'sum') AS sum FROM events");
+    assert_eq!(row["sum"], sum.as_str(), "{row:?}");
+    steps.live.ask(&["breakpoint", "remove", "--all"]);
+    steps.ends_as_it_would();
+}
+
+const THROWS: &str = r#"
+#include <cstdio>
+#include <stdexcept>
+__attribute__((noinline)) int thrower(int i) {
+  if (i % 3 == 0) throw std::runtime_error("third");
+  return i;
+}
+__attribute__((noinline)) int work(int n) {
+  int sum = 0;
+  for (int i = 1; i < n; i++) {
+    try { sum += thrower(i); } catch (const std::exception &) { sum += 100; }
+  }
+  return sum;
+}
+int main() { std::printf("%d\n", work(20)); return 3; }
+"#;
+
+/// The runtime stands in for the unwinder's functions.
+#[test]
+fn a_throw_ends_it_and_is_named() {
+    let live = Live::new("full-live-throw");
+    let program = compiled(&live.scratch, "throws.cc", THROWS, &["-O1", "-g"]);
+    live.start(&["--no-aslr", "--break", "work"], &program, &[]);
+    let reply = live.ask(&["full", "100000"]);
+    let why = reply["recorded"]["ended"].as_str().expect("a reason");
+    assert!(why.contains("_Unwind_RaiseException"), "{reply:#}");
+    let recording = recorded(&reply);
+    let sql = "SELECT count(DISTINCT position) FROM instructions WHERE function = 'thrower'";
+    assert!(recording.number(sql) > 5, "{reply:#}");
+    live.ask(&["breakpoint", "remove", "1"]);
+    assert_eq!(live.run_to_end(), 3);
+    let ended = Program::new(&program, live.scratch.path()).run();
+    assert_eq!(live.output(), ended.text());
+}
