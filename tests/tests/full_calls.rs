@@ -174,7 +174,7 @@ fn what_cannot_be_called_says_why() {
         "opens makes the system call openat: what the kernel would have answered then is not known",
         "crashes did not return: it received SIGSEGV",
         "deep did not return: it received SIGSEGV",
-        "eval counter = ... needs a program that runs",
+        "assigning to counter needs a program that runs",
         "no_such",
         "eval calls functions",
         "$1 = 14",

@@ -44,6 +44,7 @@ Examples:
   hindsight compare good bad --accept known.json   ignore today's differences in later runs
 
 Exit codes: 0 the same, 1 different, 2 wrong usage, 3 not comparable: the message says why.
+
 hindsight.toml in the working directory lists what to ignore:
   [compare.ignore]
   functions = [\"log_*\"]

@@ -184,9 +184,9 @@ mod tests {
             (
                 "y",
                 "frob",
-                "an alias stands for a verb, and \"frob\" is none",
+                "an alias stands for a verb, and \"frob\" is not one",
             ),
-            ("y", "", "an alias stands for a verb, and \"\" is none"),
+            ("y", "", "an alias stands for a verb, and \"\" is not one"),
         ] {
             let error = aliases.set(name, meaning, false).unwrap_err();
             assert_eq!(error.to_string(), expected);

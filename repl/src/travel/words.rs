@@ -321,7 +321,7 @@ mod tests {
         }
         assert_eq!(offered("info f"), ["files", "frame", "functions"]);
         assert_eq!(offered("handle SIGUSR1 no"), ["noprint", "nostop"]);
-        assert_eq!(offered("handle SIGU"), ["SIGUSR1", "SIGUSR2"]);
+        assert_eq!(offered("handle SIGU"), ["SIGURG", "SIGUSR1", "SIGUSR2"]);
         assert_eq!(offered("catch s"), ["signal", "syscall"]);
         assert_eq!(offered("catch signal SIGF"), ["SIGFPE"]);
         for line in [

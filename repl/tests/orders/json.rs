@@ -147,6 +147,16 @@ fn replies_have_json() {
             },
             "expression": "sold",
             "hint": "hindsight record --log-writes 'sold' /home/ada/orders/./orders",
+            "later": {
+              "last": {
+                "function": "settle",
+                "old": "4",
+                "seq": 65,
+                "thread": 28464,
+                "value": "46"
+              },
+              "up_to": 28
+            },
             "now": {
               "address": "0x55a578742070",
               "stale_since": 18,

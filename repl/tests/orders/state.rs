@@ -243,6 +243,7 @@ fn histories_tell_when_a_value_changed() {
             Thread 28464 (orders) at event 44, pause: SIGUSR1 in __pthread_kill_implementation at ./nptl/nptl/pthread_kill.c:44: 0x7f0be8eefeec
             sold became 4 between event 20 (settle at /home/ada/orders/orders.c:36) and event 29 (main).
             A second run tells which line writes it: hindsight record --log-writes 'sold' /home/ada/orders/./orders
+            This is up to event 44; sold changes later; the last change that was seen is at event 65 (settle): goto last
             Thread 28464 (orders) at event 66, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             sold became 46 between event 44 and event 65 (settle).
@@ -250,6 +251,7 @@ fn histories_tell_when_a_value_changed() {
             Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: location unknown
             The recording shows no value of sold up to here.
             A second run tells which line writes it: hindsight record --log-writes 'sold' /home/ada/orders/./orders
+            This is up to event 3; sold changes later; the last change that was seen is at event 65 (settle): goto last
             The recording shows no value of *(int *)16: it is known at no stop, at no copy of memory, at no capture, and at no entry of this function.
             The recording shows no value of *(int *)16 up to here.
             A second run tells which line writes it: hindsight record --full /home/ada/orders/./orders, then in that recording: last-write *(int *)16

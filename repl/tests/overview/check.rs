@@ -47,6 +47,7 @@ fn a_whole_recording_passes_the_check() {
                   "unreadable_bytes": 0,
                   "watermarks": 0
                 },
+                "missing_bytes": null,
                 "recording": "shop.hindsight",
                 "verdict": "whole"
               },
@@ -77,7 +78,7 @@ fn an_incomplete_recording_exits_with_3() {
             {
               "id": 1,
               "result": {
-                "bytes": 1816,
+                "bytes": 1824,
                 "columns": {
                   "calls": 0,
                   "events": 0,
@@ -107,6 +108,7 @@ fn an_incomplete_recording_exits_with_3() {
                   "unreadable_bytes": 0,
                   "watermarks": 0
                 },
+                "missing_bytes": null,
                 "recording": "app.hindsight",
                 "verdict": "incomplete"
               },
@@ -169,6 +171,7 @@ fn damage_in_the_columns_is_found_and_named() {
                   "unreadable_bytes": 0,
                   "watermarks": 0
                 },
+                "missing_bytes": null,
                 "recording": "shop.hindsight",
                 "verdict": "damaged"
               },

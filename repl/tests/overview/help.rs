@@ -53,7 +53,7 @@ fn each_command_explains_itself() {
               attach            Take a running process under control
               detach            Leave the program running and close its recording
               stop              Kill the program and close its recording; ending the last session ends the
-                                daemon
+                                daemon [also kill]
               output            Show what the program printed since the last time; in a recording, everything up
                                 to here
               restart           Start the program again with the same arguments and breakpoints, in a new
@@ -266,8 +266,9 @@ fn each_command_explains_itself() {
 
                   --full[=<PART>]
                       Record every instruction: each register and each byte is known at every moment, and the
-                      program can be run backwards. It then takes 1.3 to 4 times as long, on one processor; see
-                      docs/full.md. --full=after:2s begins when the program has run for so long, --full=NAME
+                      program can be run backwards. The program then takes 1.3 to 4 times as long, on one
+                      processor; finding its calls afterwards takes longer if there are many (-f selects fewer);
+                      see docs/full.md. --full=after:2s begins when the program has run for so long, --full=NAME
                       records calls of functions with this name or pattern (may be repeated)
 
                   --pending
@@ -470,8 +471,8 @@ fn each_command_explains_itself() {
               hindsight check app --replay        made by record --full: runs it again, and compares
               hindsight check app && cp -r app.hindsight archive/
 
-            Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not
-            closed.
+            Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not closed
+            or its core file was cut.
         "#]],
     );
     check(

@@ -167,7 +167,7 @@ fn info_tells_of_losses_and_of_an_incomplete_recording() {
 
             rows       8 calls, 26 events, 3 functions, 2 modules, 2 threads, 2 output, 1 gap, 4 probes, 0 notes
             lost       17 events in 1 gap
-            on disk    2.3 kB (log 1.4 kB), 291.0 B/call
+            on disk    2.3 kB (log 1.4 kB), 292.0 B/call
 
             modules    /home/me/app: 3 functions, build id 5d1f0c3a
                        and 1 more; see the table modules

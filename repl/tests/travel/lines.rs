@@ -124,7 +124,7 @@ fn help_tells_of_verbs_of_all_kinds() {
 
             What is made at a prompt is kept in ~/.config/hindsight/aliases; what a script makes
             ends with it. Words after the name are added to its meaning.
-            Go to the next call of which a condition is true, or to the one before
+            Go to the next call that matches a condition, or to the previous one
 
               continue where CONDITION
               reverse-continue where CONDITION

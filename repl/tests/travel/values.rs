@@ -158,6 +158,7 @@ fn histories_tell_every_change() {
                  6 |   4242 | 4101  | 
             (1 more: --skip 1, or --limit 0 for all)
             $rbx is 4101 since it was first seen, at event 6.
+            This is up to event 9; $rbx changes later; the last change that was seen is at event 22: goto last
              seq |  tid | old  | new
             -----+------+------+------
                6 | 4242 | NULL | 4101

@@ -42,7 +42,7 @@ fn what_would_change_the_program_is_refused() {
               at --cmd 2: set sold 3 (exit code 1)
             error: set needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 3: set order->pieces 3 (exit code 1)
-            error: eval sold = ... needs a program that runs: this is a recording, and what it recorded does not change
+            error: assigning to sold needs a program that runs: this is a recording, and what it recorded does not change
               at --cmd 4: eval sold = 3 (exit code 1)
             error: settle cannot be called: this recording has calls, not every instruction
             help: record every instruction, and call it there: hindsight rerun RECORDING --full

@@ -38,7 +38,7 @@ impl Later {
         };
         let at = format!("event {}{place}", moment_of_change(last));
         let later = match count {
-            None => format!("{expression} changes later, last seen changed at {at}"),
+            None => format!("{expression} changes later; the last change that was seen is at {at}"),
             Some(1) => format!("1 later write, at {at}"),
             Some(count) => format!("{count} later writes, the last at {at}"),
         };
