@@ -265,7 +265,7 @@ fn the_processes_of_one_recording_are_in_a_table() {
     let folder = folder();
     let refused = folder.transcript(&["processes", "app"]);
     for part in [
-        "error: app is one recording, and no set of them",
+        "error: app is a single recording, not a set",
         "hindsight sql app 'select * from processes'",
         "--- exit code 2",
     ] {

@@ -31,6 +31,8 @@ const DB_FILE: &str = "db";
 const LOCK_FILE: &str = "lock";
 /// How long to wait between two attempts to take a lock.
 const RETRY: Duration = Duration::from_millis(20);
+/// How often a database that cannot be read is tried before it is made again.
+const TRIES: u32 = 5;
 /// Memory for sled's pages, in bytes.
 const CACHE_BYTES: u64 = 16 << 20;
 
@@ -123,6 +125,7 @@ impl Catalog {
         let path = folder.join(DB_DIR);
         let lock = locked(folder, patience)?;
         let mut again = false;
+        let mut tries = 0;
         let db = loop {
             match open_db(&path) {
                 Ok(db) => break db,
@@ -131,6 +134,12 @@ impl Catalog {
                 }
                 Err(error) if again => {
                     return Err(Error::io("open", &path)(std::io::Error::other(error)));
+                }
+                // Another version may have opened it meanwhile, and what is open must not be removed.
+                Err(sled::Error::Io(_)) if tries < TRIES => {
+                    tries += 1;
+                    std::thread::sleep(RETRY);
+                    wait_for_sled(folder, Instant::now() + patience)?;
                 }
                 Err(_) => {
                     again = true;
@@ -273,28 +282,42 @@ fn open_db(path: &Path) -> sled::Result<sled::Db> {
 /// program, and other versions take sled's alone.
 fn locked(folder: &Path, patience: Duration) -> Result<File> {
     let until = Instant::now() + patience;
-    let in_use = || Error::CatalogInUse {
-        path: folder.to_path_buf(),
-    };
-    let take = |path: &Path, file: File| loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() >= until => return Err(in_use()),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(RETRY),
-            Err(TryLockError::Error(error)) => return Err(Error::io("lock", path)(error)),
-        }
-    };
     let own = folder.join(LOCK_FILE);
     let mut options = OpenOptions::new();
     let opened = options.append(true).create(true).mode(FILE_MODE).open(&own);
-    let lock = take(&own, opened.map_err(Error::io("open", &own))?)?;
+    let lock = take(
+        folder,
+        &own,
+        opened.map_err(Error::io("open", &own))?,
+        until,
+    )?;
+    wait_for_sled(folder, until)?;
+    Ok(lock)
+}
+
+/// Waits until nobody has the database open.
+fn wait_for_sled(folder: &Path, until: Instant) -> Result<()> {
     let theirs = folder.join(DB_DIR).join(DB_FILE);
     match File::open(&theirs) {
-        Ok(file) => drop(take(&theirs, file)?),
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(Error::io("open", &theirs)(error)),
+        Ok(file) => take(folder, &theirs, file, until).map(drop),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Error::io("open", &theirs)(error)),
     }
-    Ok(lock)
+}
+
+fn take(folder: &Path, path: &Path, file: File, until: Instant) -> Result<File> {
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() >= until => {
+                return Err(Error::CatalogInUse {
+                    path: folder.to_path_buf(),
+                });
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(RETRY),
+            Err(TryLockError::Error(error)) => return Err(Error::io("lock", path)(error)),
+        }
+    }
 }
 
 #[cfg(test)]

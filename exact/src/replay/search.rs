@@ -155,11 +155,17 @@ impl Replay {
         if pieces(address, length).len() > REGISTERS {
             return Err(Error::TooLong { length });
         }
-        self.watch = Some(Watch::new(address, length, usize::MAX));
+        let start = self.position();
+        self.watch = Some(Watch::new(address, length, limit.max(1)));
         let ran = self.forward_watching(address, length, end);
+        let is_full = self.has_many_writes();
         let watch = self.watch.take().unwrap_or_default();
         self.set_watch()?;
         ran?;
+        if is_full {
+            // It may be within a translated instruction.
+            self.return_to(start)?;
+        }
         let mut hits = watch.hits;
         hits.truncate(limit);
         Ok(hits)
@@ -167,7 +173,7 @@ impl Replay {
 
     /// Goes forwards while bytes are watched, over what does not write to their pages.
     fn forward_watching(&mut self, address: u64, length: u64, end: u64) -> Result<()> {
-        while self.now.count < end {
+        while self.now.count < end && !self.has_many_writes() {
             match self
                 .checkpoints
                 .untouched_until(self.now.count, address, length)
@@ -176,7 +182,7 @@ impl Replay {
                 _ => {
                     self.set_watch()?;
                     let goal = self.checkpoints.after(self.now.count).min(end);
-                    self.forward(goal)?;
+                    self.forward_while(goal, &mut |replay| !replay.has_many_writes())?;
                 }
             }
         }

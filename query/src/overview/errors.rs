@@ -72,7 +72,7 @@ pub fn errors(source: &Source<'_>) -> Result<Errors> {
             .cloned()
             .collect();
         is_cut |= kept.len() > LINES - panic.len() || lines.iter().any(|line| line.seq > last);
-        kept.truncate(LINES - panic.len());
+        kept.drain(..kept.len().saturating_sub(LINES - panic.len()));
         kept.extend(panic);
         lines = kept;
     }

@@ -209,14 +209,14 @@ fn enough(baseline: usize, candidate: usize, alpha: f64) -> Result<()> {
     Err(Error::NotComparable {
         message: format!(
             "{} and {} cannot show a difference: even if all of the candidate are slower, chance alone does that in \
-             {:.1} % of all cases, and half of the {} % asked for are the whole program's",
+             {:.1} % of all cases, and the whole program gets half of the {} %",
             recordings(baseline),
             recordings(candidate),
             chance * 100.0,
             alpha * 100.0
         ),
         hint: Some(format!(
-            "make {least} of each build at least, in turn and on the same machine; {of_functions} tell of each of \
+            "make {least} of each build at least, in turn and on the same machine; {of_functions} are enough to judge each of \
              {FEW_FUNCTIONS} functions, too"
         )),
     })

@@ -76,7 +76,7 @@ fn too_few_recordings_are_refused_and_enough_are_named() {
     let hint = enough(4, 4, 0.025).unwrap_err();
     let hint = hint.hint().unwrap();
     assert!(
-        hint.ends_with("6 tell of each of 10 functions, too"),
+        hint.ends_with("6 are enough to judge each of 10 functions, too"),
         "{hint}"
     );
 }

@@ -79,7 +79,7 @@ impl Names {
         let name = module_and_name(pattern).map_or(pattern, |(_, name)| name);
         if self.chosen_at_run_time.iter().any(|known| known == name) {
             return format!(
-                ": which code it is, is chosen when the program starts, and no stub ({name}@plt) of the program leads there; \
+                ": its implementation is chosen when the program starts, and the program has no stub ({name}@plt) for it; \
                  record the functions that call it"
             );
         }
@@ -144,7 +144,7 @@ mod tests {
         );
         assert_eq!(
             names.near("strlen"),
-            ": which code it is, is chosen when the program starts, and no stub (strlen@plt) of the program leads there; \
+            ": its implementation is chosen when the program starts, and the program has no stub (strlen@plt) for it; \
              record the functions that call it"
         );
         assert_eq!(

@@ -68,7 +68,7 @@ fn no_set(named: &Path) -> Error {
         Ok(_) => {
             let word = store::shell::word(&named.to_string_lossy());
             Error::usage(
-                format!("{shown} is one recording, and no set of them"),
+                format!("{shown} is a single recording, not a set"),
                 Some(format!(
                     "the processes that it made: hindsight sql {word} 'select * from processes'; record --children follows them"
                 )),

@@ -13,7 +13,7 @@ use crate::protocol::Failure;
 use crate::verbs::{moment_of_change, place_of_change};
 
 /// Events before the first call: loaded modules and the like.
-const MOST_BEFORE_CALLS: u64 = 10_000;
+const MOST_BEFORE_CALLS: u64 = 200_000;
 
 /// What happened to a value after the moment that an answer is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,15 +106,25 @@ impl Past {
         let span = (here.instant(), until);
         let found = timeline.writes_between(span, (place.address, place.len), most);
         let found = found.map_err(|error| of_replay(&error))?;
-        let Some(last) = found.last() else {
-            return Ok(None);
+        let count = Some(found.len()).filter(|count| *count < most);
+        let wrote = match (found.last(), count) {
+            (None, _) => return Ok(None),
+            (Some(last), Some(_)) => {
+                Some(timeline.wrote(*last).map_err(|error| of_replay(&error))?)
+            }
+            // There are more.
+            (Some(_), None) => timeline
+                .last_write_before(until, place.address, place.len)
+                .map_err(|error| of_replay(&error))?,
         };
-        let wrote = timeline.wrote(*last).map_err(|error| of_replay(&error))?;
-        Ok(Some(Later {
-            up_to: here.seq,
-            count: Some(found.len()),
-            last: self.written(place, &wrote)?,
-        }))
+        let later = wrote.map(|wrote| {
+            Ok(Later {
+                up_to: here.seq,
+                count,
+                last: self.written(place, &wrote)?,
+            })
+        });
+        later.transpose()
     }
 
     /// Finds what is known of a value over global variables after a moment: its logged writes, or its last change.

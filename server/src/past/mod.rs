@@ -502,7 +502,7 @@ impl Past {
 
     /// Selects a frame.
     pub fn select_frame(&self, frame: usize) {
-        self.choose().frame = frame;
+        self.lock().frame = frame;
     }
 
     /// Returns to a position in which this recording was before.

@@ -45,7 +45,7 @@ impl Past {
     pub(crate) fn select_thread(&self, tid: Option<i32>) -> Result<ThreadReport, Failure> {
         if let Some(tid) = tid {
             let tid = self.known_thread(tid)?;
-            let mut position = self.choose();
+            let mut position = self.lock();
             if position.tid != tid {
                 position.tid = tid;
                 position.frame = 0;

@@ -468,8 +468,8 @@ fn too_few_recordings_do_not_say_what_is_slower() {
     refused(&few, "chance alone does that in 16.7 %", "make 5 of each");
     refused(
         &few,
-        "half of the 2.5 % asked for",
-        "6 tell of each of 10 functions, too",
+        "the whole program gets half of the 2.5 %",
+        "6 are enough to judge each of 10 functions, too",
     );
 }
 

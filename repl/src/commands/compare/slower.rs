@@ -21,7 +21,7 @@ const MOST: usize = 20;
 #[command(next_help_heading = "Is it slower?")]
 #[group(id = "slower")]
 pub struct Args {
-    /// Recordings of the known build, folders of them or patterns; five or more, and some more for claims about single functions
+    /// Recordings of the known build, folders of them or patterns; at least five; more to name single functions
     #[arg(
         long,
         value_name = "A",
