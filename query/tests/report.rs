@@ -308,7 +308,7 @@ fn the_cost_of_recording_is_taken_out() {
         main.raw_inclusive_ns,
         turns * (600 + 2 * (COST.0 + COST.1)) + COST.0
     );
-    assert!((work.share - 500.0 / 600.0).abs() < 1e-9);
+    assert!((work.share - 500.0 / 601.0).abs() < 1e-9);
     let sql =
         "select function, calls, self_ns, inclusive_ns, raw_self_ns from report order by 3 desc";
     assert_eq!(
@@ -335,7 +335,7 @@ fn files_for_other_programs_have_all_the_time() {
         .unwrap();
     let file: serde_json::Value = serde_json::from_slice(&speedscope).unwrap();
     let profile = &file["profiles"][0];
-    assert_eq!(profile["endValue"], 600_000);
+    assert_eq!(profile["endValue"], 601_000);
     let events = profile["events"].as_array().unwrap();
     let text = |event: &serde_json::Value| {
         let frame = event["frame"].as_u64().unwrap() as usize;
@@ -345,7 +345,14 @@ fn files_for_other_programs_have_all_the_time() {
     let events: Vec<String> = events.iter().map(text).collect();
     assert_eq!(
         events,
-        ["Omain@0", "Owork@100000", "Cwork@600000", "Cmain@600000"]
+        [
+            "Omain@0",
+            "Owork@100000",
+            "Cwork@600000",
+            "Otiny@600000",
+            "Ctiny@601000",
+            "Cmain@601000"
+        ]
     );
     let mut svg = Vec::new();
     report
