@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::log::Entry;
 
 /// Going to a write takes as long as looking at so many instructions closely.
-const INSTRUCTIONS_OF_A_WRITE: u64 = 1 << 9;
+const INSTRUCTIONS_OF_A_WRITE: u64 = 1 << 15;
 
 impl Replay {
     /// Reports the writes to any of this memory; the process is somewhere in between afterwards.
