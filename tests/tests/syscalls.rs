@@ -608,7 +608,7 @@ fn processes_have_their_ends() {
     assert_eq!(executed["made_by"], "execve");
     let path = executed["program"].as_str().expect("text");
     assert!(path.ends_with("happens"), "{path}");
-    assert!(executed["parent"].is_null());
+    assert_eq!(executed["parent"], begun["parent"], "{executed:#?}");
     let called = recording.row(
         "SELECT c.function FROM processes p JOIN calls c ON c.start_seq = p.call ORDER BY p.seq LIMIT 1",
     );
