@@ -31,7 +31,7 @@ pub fn told(uri: &str, parts: &[String], number: usize) -> Option<String> {
         let next_uri = address(uri, number + 1);
         let title = title(next).map(|title| format!(", with {title}"));
         format!(
-            "\n(Part {number} of {total}. It goes on in {next_uri}{}.)\n",
+            "\n(Part {number} of {total}. Next part: {next_uri}{})\n",
             title.unwrap_or_default()
         )
     });
@@ -100,7 +100,7 @@ mod tests {
         for number in 1..=parts.len() {
             let told = told("page", &parts, number).expect("there is one");
             assert!(tokens(&told) <= LIMIT, "{number}: {}", tokens(&told));
-            let next = told.contains(&format!("goes on in page/{}", number + 1));
+            let next = told.contains(&format!("Next part: page/{}", number + 1));
             assert_eq!(next, number < parts.len(), "{number}");
         }
         assert_eq!(told("page", &parts, 0), None);
