@@ -367,7 +367,7 @@ async def offered(tools, recording):
         read = await tools.client.read_resource(address)
         text = read.contents[0].text
         assert text and len(TOKENIZER.encode(text)) <= 10_000, address
-        following |= set(re.findall(r"It goes on in (\S+?)[,.]", text[-300:]))
+        following |= set(re.findall(r"Next part: (\S+?)[,)]", text[-300:]))
     # The parts of a long page lead to each other, and all are listed.
     assert following and following <= set(addresses), following
     assert any(address.startswith("hindsight://recording/") for address in addresses), addresses
