@@ -73,6 +73,14 @@ fn random() -> rand::rngs::StdRng {
     rand::rngs::StdRng::seed_from_u64(seed)
 }
 
+/// The x87, SSE and later registers without XSTATE_BV. A processor may report a register as used although it holds its initial value,
+/// and need not do so each time (Intel, volume 1, 13.6).
+fn extended(replay: &Replay) -> Vec<u8> {
+    let mut state = replay.extended().expect("registers");
+    state[512..520].fill(0);
+    state
+}
+
 /// Goes to random positions and back to them, and to the end.
 fn runs_again(folder: &Path) {
     let mut random = random();
@@ -85,16 +93,11 @@ fn runs_again(folder: &Path) {
         replay.goto(*place).expect("the position can be reached");
         assert_eq!(replay.position(), *place);
         let registers = format!("{:?}", replay.registers().expect("registers"));
-        first.push((
-            *place,
-            replay.thread(),
-            registers,
-            replay.extended().expect("registers"),
-        ));
+        first.push((*place, replay.thread(), registers, extended(&replay)));
     }
     replay.goto(end).expect("the end can be reached");
     places.reverse();
-    for (place, thread, registers, extended) in first.iter().rev() {
+    for (place, thread, registers, vectors) in first.iter().rev() {
         replay
             .goto(*place)
             .expect("the position can be reached again");
@@ -104,11 +107,7 @@ fn runs_again(folder: &Path) {
             registers,
             "at {place}"
         );
-        assert_eq!(
-            &replay.extended().expect("registers"),
-            extended,
-            "at {place}"
-        );
+        assert_eq!(&extended(&replay), vectors, "at {place}");
     }
 }
 

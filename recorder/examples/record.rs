@@ -25,6 +25,7 @@ fn main() {
         on_full: OnFull::Block,
         snapshots: SnapshotTimes::default(),
         keep_log: true,
+        max_size: None,
         surroundings: Surroundings::default(),
         captures: recorder::Captures::default(),
         guardian: None,

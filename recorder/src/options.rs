@@ -29,6 +29,8 @@ pub struct RecordOptions {
     pub captures: Captures,
     /// Whether to keep the log's segments after sealing.
     pub keep_log: bool,
+    /// The recording ends when its folder has this many bytes, and the program continues unrecorded. `None`: there is no limit.
+    pub max_size: Option<u64>,
     /// The settings of a started program.
     pub surroundings: Surroundings,
     /// A command that calls [`guard`](crate::guard) with the process id, which is appended as its last argument. It

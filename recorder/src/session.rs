@@ -19,6 +19,7 @@ mod runtime_code;
 mod sandbox;
 mod sanitizers;
 mod sealing;
+mod size;
 mod stopper;
 mod unmatched;
 
@@ -272,6 +273,7 @@ struct SoFar {
     /// The program's system call restrictions before it was recorded.
     had_seccomp: Seccomp,
     room: room::Room,
+    size: size::Size,
 }
 
 /// Creates the recording's folder, with the requested name or a free one.
@@ -383,6 +385,7 @@ impl Session {
                 forbidden: 0,
                 had_seccomp,
                 room: room::Room::default(),
+                size: size::Size::default(),
             },
         };
         session.find_runtime_code()?;
@@ -542,6 +545,9 @@ impl Session {
             observer.warning(&warning);
         }
         let duration_ns = self.so_far.began.elapsed().as_nanos() as u64;
+        let outlives =
+            self.so_far.size.is_reached && matches!(self.options.target, Target::Spawn { .. });
+        let pid = self.target.pid;
         let (sealed, incomplete) = self.close(ended.incomplete, sealer, observer);
         let is_left = sealed.is_none() && incomplete.is_none();
         let counted = match &sealed {
@@ -562,7 +568,10 @@ impl Session {
             duration_ns,
             armed: ended.armed,
             skipped: ended.skipped,
-            exit: ended.exit,
+            exit: match outlives {
+                true => size::end_of(pid),
+                false => ended.exit,
+            },
             death: ended.death,
             incomplete,
         })

@@ -32,6 +32,7 @@ fn options_of(fixture: &str, scratch: &Scratch, snapshots: SnapshotTimes) -> Rec
         on_full: OnFull::Block,
         snapshots,
         keep_log: false,
+        max_size: None,
         surroundings: Surroundings::default(),
         captures: recorder::Captures::default(),
         guardian: None,

@@ -123,6 +123,13 @@ pub fn check(
     let packed = read(recording)?;
     if let Ok(found) = index.metadata() {
         seen(&index, found.len(), None);
+        let marker = recording.dir().join(PACKED_FILE);
+        let wrong = match marker.metadata() {
+            Ok(found) if found.len() == 0 => None,
+            Ok(found) => Some(format!("it has {} bytes, and is always empty", found.len())),
+            Err(_) => Some("copies were made, and there is no such file".to_owned()),
+        };
+        seen(&marker, 0, wrong);
     }
     for file in &packed.files {
         let path = dir.join(&file.file);

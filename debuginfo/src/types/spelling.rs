@@ -1,11 +1,22 @@
 //! One spelling for types that compilers, demanglers and users write differently: `short int` and `short`, `const T` and
 //! `T const`, `4ul` and `4`.
 
-/// Normalises a list of types: drops optional spaces and the suffixes of numbers, moves qualifiers after the type they
-/// apply to, and uses one name for each integer type.
+/// Inline namespaces of `std` in libstdc++ and libc++, which no one writes.
+const INLINE: [&str; 5] = ["__cxx11", "__1", "__2", "__ndk1", "_V2"];
+
+/// Class templates of `std` that are the usual last arguments of others.
+const DEFAULTS: [&str; 6] = [
+    "std::allocator<",
+    "std::char_traits<",
+    "std::default_delete<",
+    "std::equal_to<",
+    "std::hash<",
+    "std::less<",
+];
+
+/// Normalises a list of types: drops optional spaces, the suffixes of numbers, and the inline namespaces and default arguments of
+/// C++'s standard library; moves qualifiers after the type they apply to, and uses one name for each integer type.
 pub(crate) fn canonical(list: &str) -> String {
-    const STRING: &str =
-        "std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>";
     let mut out = Types::default();
     let mut rest = list;
     while let Some(first) = rest.chars().next() {
@@ -24,8 +35,42 @@ pub(crate) fn canonical(list: &str) -> String {
     if text == "void" {
         return String::new();
     }
-    text.replace(STRING, "std::string")
-        .replace("std::__cxx11::string", "std::string")
+    text.replace("std::basic_string<char>", "std::string")
+        .replace("std::basic_string_view<char>", "std::string_view")
+}
+
+/// Drops the last arguments of a template of `std` that are its defaults: those about its first argument, and the allocator of
+/// a map's pairs.
+fn without_defaults(arguments: &str) -> &str {
+    let mut depth = 0_usize;
+    let mut commas = Vec::new();
+    for (at, byte) in arguments.bytes().enumerate() {
+        match byte {
+            b'<' | b'(' => depth += 1,
+            b'>' | b')' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => commas.push(at),
+            _ => {}
+        }
+    }
+    let Some(&first_end) = commas.first() else {
+        return arguments;
+    };
+    let first = &arguments[..first_end];
+    let pair = format!("std::pair<{first} const,");
+    let is_default = |argument: &str| {
+        let about = DEFAULTS
+            .iter()
+            .find_map(|name| argument.strip_prefix(name))
+            .and_then(|about| about.strip_suffix('>'));
+        about.is_some_and(|about| about == first || about.starts_with(&pair))
+    };
+    let mut kept = arguments;
+    while let Some(comma) = commas.pop()
+        && is_default(&kept[comma + 1..])
+    {
+        kept = &kept[..comma];
+    }
+    kept
 }
 
 /// The normalised list under construction.
@@ -51,7 +96,13 @@ impl Types {
             "::" => {
                 self.goes_on = true;
                 match self.words.last_mut() {
-                    Some(last) => last.push_str("::"),
+                    Some(last) => {
+                        let space = last.strip_prefix("std::");
+                        if space.is_some_and(|space| INLINE.contains(&space)) {
+                            last.truncate("std".len());
+                        }
+                        last.push_str("::");
+                    }
                     None => self.goes_on = false,
                 }
             }
@@ -90,6 +141,10 @@ impl Types {
             *self = inner;
             self.outer = outer;
             if let Some(last) = self.words.last_mut() {
+                let arguments = match last.starts_with("std::") {
+                    true => without_defaults(&arguments),
+                    false => &arguments,
+                };
                 *last += &format!("<{arguments}>");
             }
         }
@@ -154,6 +209,23 @@ mod tests {
                 "A<std::string>",
                 "A<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >",
             ),
+            (
+                "const std::string&",
+                "std::__1::basic_string<char, std::__1::char_traits<char>, std::__1::allocator<char> > const&",
+            ),
+            (
+                "std::map<int, std::vector<std::string>>",
+                "std::map<int, std::vector<std::__cxx11::string, std::allocator<std::__cxx11::string> >, std::less<int>, \
+                 std::allocator<std::pair<int const, std::vector<std::string, std::allocator<std::string> > > > >",
+            ),
+            (
+                "std::string_view",
+                "std::basic_string_view<char, std::char_traits<char> >",
+            ),
+            (
+                "std::unique_ptr<T>",
+                "std::unique_ptr<T, std::default_delete<T> >",
+            ),
         ] {
             assert_eq!(canonical(a), canonical(b), "{a} and {b}");
         }
@@ -163,6 +235,9 @@ mod tests {
             ("A<long>", "A<long long>"),
             ("A<4>", "A<5>"),
             ("A<int*>", "A<int>"),
+            ("std::set<int>", "std::set<int, std::less<void>>"),
+            ("std::vector<int>", "std::vector<int, Pool<int>>"),
+            ("A<int>", "A<int, std::allocator<int>>"),
         ] {
             assert_ne!(canonical(a), canonical(b), "{a} and {b}");
         }

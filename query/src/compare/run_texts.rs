@@ -1,7 +1,7 @@
 //! What texts have of the run that wrote them: dates and numbers of its clock, and names in its folder of temporary files.
 //!
 //! Only a date at which one of the two programs ran is one of these. It keeps its form, and its distance from UTC where that is
-//! clear, so a program that takes another time zone differs.
+//! clear, so a program that takes another time zone differs. A time without a date is recognised only where the zone is clear.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -23,7 +23,7 @@ const ZONES: Range<i64> = -48..57;
 const ISO_BYTES: usize = 19;
 const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
-/// ISO 8601 and the like, with the time or without; `asctime` and `date`; the dates of mails and of HTTP.
+/// ISO 8601 and the like, with the time or without; `asctime` and `date`; the dates of mails and of HTTP; times of the day.
 static DATES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let month = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)";
     let day = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
@@ -40,7 +40,8 @@ static DATES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"\b{day}, (?P<d3>\d\d?) (?P<o3>{month}) (?P<y3>\d{{4}}) {}(?P<z3> [A-Z]{{2,5}}| [+-]\d{{4}})?\b",
         time(3)
     );
-    Regex::new(&format!("{iso}|{asctime}|{mail}")).ok()
+    let of_day = format!(r"\b{}(?P<f4>[.,]\d{{1,9}})?\b", time(4));
+    Regex::new(&format!("{iso}|{asctime}|{mail}|{of_day}")).ok()
 });
 
 /// What two runs have of their own.
@@ -112,7 +113,8 @@ impl RunTexts {
         match DATES.as_ref().filter(|_| may_be) {
             Some(dates) => dates.replace_all(text, |found: &Captures<'_>| {
                 let own = found.get(0).map_or("", |found| found.as_str());
-                self.date(found).unwrap_or_else(|| own.to_owned())
+                let stands = self.date(found).or_else(|| self.time_of_day(text, found));
+                stands.unwrap_or_else(|| own.to_owned())
             }),
             None => Cow::Borrowed(text),
         }
@@ -149,16 +151,33 @@ impl RunTexts {
             _ => "???, ?? ??? ???? ??:??:??".to_owned(),
         };
         let named = part('z').unwrap_or_default();
-        let minutes = zone.abs() * ZONE_S / 60;
-        let sign = if zone < 0 { '-' } else { '+' };
         Some(match self.tells_zones {
-            true => format!(
-                "NOW{sign}{:02}:{:02}({shape}{named})",
-                minutes / 60,
-                minutes % 60
-            ),
+            true => format!("NOW{}({shape}{named})", distance(zone)),
             false => format!("NOW({shape}{named})"),
         })
+    }
+
+    /// Returns what stands for a time without a date, if one of the programs ran then in some zone.
+    fn time_of_day(&self, text: &str, found: &Captures<'_>) -> Option<String> {
+        let part = |name: &str| found.name(name)?.as_str().parse::<i64>().ok();
+        let (hour, minute, second) = (part("h4")?, part("m4")?, part("s4")?);
+        let own = found.get(0)?;
+        // Such as the address of a network card.
+        let is_longer =
+            text[..own.start()].ends_with([':', '.', ',']) || text[own.end()..].starts_with(':');
+        if is_longer || !self.tells_zones || hour > 23 || minute > 59 {
+            return None;
+        }
+        let time = hour * 3600 + minute * 60 + second;
+        let is_there = |zone: &i64| {
+            let mut spans = self.spans.iter();
+            spans.any(|span| {
+                (time - zone * ZONE_S - span.start).rem_euclid(DAY_S) < span.end - span.start
+            })
+        };
+        let zone = ZONES.into_iter().find(is_there)?;
+        let fraction = found.name("f4").map_or("", |_| ".?");
+        Some(format!("NOW{}(??:??:??{fraction})", distance(zone)))
     }
 
     /// Tells whether a day, in any time zone, is one on which a program ran.
@@ -168,6 +187,13 @@ impl RunTexts {
         let mut spans = self.spans.iter();
         spans.any(|span| span.start < end && first < span.end)
     }
+}
+
+/// The distance of a zone from UTC: `+01:00`.
+fn distance(zone: i64) -> String {
+    let minutes = zone.abs() * ZONE_S / 60;
+    let sign = if zone < 0 { '-' } else { '+' };
+    format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
 }
 
 fn without_digits(text: &str) -> String {
@@ -244,6 +270,14 @@ mod tests {
                 "Date: Sat, 28 Nov 2026 01:00:30 -0500",
                 "Date: NOW-05:00(???, ?? ??? ???? ??:??:?? -0500)",
             ),
+            ("[06:00:30] begun", "[NOW+00:00(??:??:??)] begun"),
+            ("07:00:30.125 begun", "NOW+01:00(??:??:??.?) begun"),
+            ("00:00:05,5", "NOW-06:00(??:??:??.?)"),
+            ("took 00:04:10", "took 00:04:10"),
+            ("06:00:30:11:22:33", "06:00:30:11:22:33"),
+            ("11:06:00:30", "11:06:00:30"),
+            ("1.06:00:30 06:00:30s", "1.06:00:30 06:00:30s"),
+            ("99:00:30 06:75:30", "99:00:30 06:75:30"),
             ("log of 2026/11/29", "log of TODAY(????/??/??)"),
             ("2026-11-28 06:02:10", "2026-11-28 06:02:10"),
             ("2025-11-28 06:00:10", "2025-11-28 06:00:10"),
@@ -274,6 +308,8 @@ mod tests {
         assert!(RunTexts::during(apart(30)).tells_zones);
         assert!(!RunTexts::during(apart(ZONE_S + 30)).tells_zones);
         assert!(!RunTexts::during(vec![0..ZONE_S]).tells_zones);
+        let long = RunTexts::during(vec![0..ZONE_S]);
+        assert_eq!(long.without_dates("00:00:30 begun"), "00:00:30 begun");
     }
 
     #[test]

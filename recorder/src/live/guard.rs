@@ -50,6 +50,7 @@ mod tests {
             on_full: OnFull::Block,
             snapshots: SnapshotTimes::default(),
             keep_log: false,
+            max_size: None,
             surroundings: Surroundings::default(),
             captures: crate::Captures::default(),
             guardian: None,

@@ -109,7 +109,10 @@ pub fn record_with_probes(options: LiveOptions, observer: &dyn Observer) -> Resu
         // The tracer has ended, or does so now.
         let _ = ask(&live.inner.commands, Tracer::finish);
         live.warn_of_waiting(observer);
-        if let (Ok(outcome), Some(exit)) = (&mut outcome, live.inner.stops.ended()) {
+        // A program that outlives its recording ends without the tracer.
+        let seen = live.inner.stops.ended();
+        if let (Ok(outcome), Some(exit @ (Exit::Code(_) | Exit::Signal(_)))) = (&mut outcome, seen)
+        {
             outcome.exit = exit;
         }
         outcome

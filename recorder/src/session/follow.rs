@@ -78,7 +78,7 @@ impl Session {
             if let Some(exit) = exit {
                 break (self.as_traced(exit), true);
             }
-            if self.is_to_end() {
+            if self.is_to_end() || self.has_reached_its_size(observer)? {
                 break self.detach(&shared, &mut drain, &mut incomplete, observer);
             }
             if self.look_at_modules(&shared, &mut incomplete, observer)? {
@@ -112,6 +112,7 @@ impl Session {
         if exit == Exit::Detached
             && self.live.is_none()
             && self.death.is_none()
+            && matches!(self.options.target, Target::Attach { .. })
             && self.target.watch.poll().is_some()
         {
             observer.warning(

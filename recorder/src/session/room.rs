@@ -58,7 +58,8 @@ impl Room {
         });
         Some(format!(
             "the recording's disk has {} MB free{left}. When it is full, recording stops, and the program continues \
-             unrecorded; record fewer functions with -f or -x, or delete recordings with hindsight rm",
+             unrecorded; record fewer functions with -f or -x, limit the size with \
+             --max-size, or delete recordings with hindsight rm",
             megabytes(free)
         ))
     }

@@ -190,6 +190,7 @@ impl Controlled {
                 on_full: OnFull::Block,
                 snapshots,
                 keep_log: false,
+                max_size: None,
                 surroundings: Surroundings::default(),
                 captures,
                 guardian: None,

@@ -216,12 +216,14 @@ pub fn refuse(args: &Args) -> Result<(), Error> {
         ),
         ("--on-full", on_full != OnFull::default()),
         ("--logpoint and --log-writes", args.probing.is_given()),
+        ("--max-size", args.kept.max_size.is_some()),
     ];
     let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else {
         return Ok(());
     };
     let help = match option {
         "--attach" => "start the program with it: hindsight record --full -- PROGRAM",
+        "--max-size" => "leave it out: a recording of every instruction ends when the disk is full",
         "--children" => "record the process that matters: hindsight record --full -- PROGRAM",
         _ => "leave it out: every register and every byte is known at every instruction",
     };

@@ -279,6 +279,7 @@ fn options(args: Args, given: Given) -> RecordOptions {
         on_full: args.keeping.on_full.into(),
         snapshots: args.keeping.snapshot,
         keep_log: args.keeping.keep_log,
+        max_size: args.kept.max_size.map(|bytes| bytes as u64),
         surroundings: Surroundings {
             no_aslr: args.no_aslr,
             env: given.env,

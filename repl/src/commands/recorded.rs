@@ -64,6 +64,9 @@ pub struct Kept {
     /// Label this run, KEY=VALUE; may be repeated. ls, info and the table runs show labels
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = store::labels::parse)]
     pub labels: Vec<(String, String)>,
+    /// End the recording when it takes this much disk space (2GB, 500MB); the program continues unrecorded, at full speed
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::parse, conflicts_with_all = ["children", "parked"])]
+    pub max_size: Option<usize>,
     /// When the program has ended, copy its modules, debug files and sources into the recording, as hindsight pack does
     #[arg(long)]
     pub portable: bool,

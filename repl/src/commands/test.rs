@@ -142,6 +142,7 @@ fn options(args: Args, output: PathBuf) -> RecordOptions {
         on_full: args.keeping.on_full.into(),
         snapshots: args.keeping.snapshot,
         keep_log: args.keeping.keep_log,
+        max_size: None,
         surroundings: Surroundings::default(),
         captures: Captures::from(args.captured),
         labels: BTreeMap::new(),

@@ -320,6 +320,7 @@ impl Origin {
             on_full: recording.on_full,
             snapshots: recording.snapshot,
             keep_log: recording.keep_log,
+            max_size: None,
             surroundings: Surroundings {
                 no_aslr: recording.no_aslr,
                 ..Surroundings::default()

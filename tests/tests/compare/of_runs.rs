@@ -136,6 +136,8 @@ int main(int argc, char **argv) {
   strftime(text, sizeof text, "%FT%T", gmtime(&now.tv_sec));
   printf("begun %s.%09ldZ\n", text, now.tv_nsec);
   printf("on %s", ctime(&now.tv_sec));
+  strftime(text, sizeof text, "%T", localtime(&now.tv_sec));
+  printf("[%s] begun\n", text);
   snprintf(path, sizeof path, "%s/notes.XXXXXX", getenv("TMPDIR"));
   close(mkstemp(path));
   unlink(path);
@@ -164,7 +166,7 @@ fn dates_of_the_run_and_temporary_names_are_no_difference_but_other_dates_are() 
     ends_with(&ended, 0);
     let told = ended.text();
     assert!(
-        told.contains("dates and times of the clock were not compared: 2 lines of output"),
+        told.contains("dates and times of the clock were not compared: 3 lines of output"),
         "{told}"
     );
 

@@ -1,0 +1,71 @@
+//! Ends a recording that is as large as the user allows.
+
+use std::time::{Duration, Instant};
+
+use store::control::Control;
+
+use super::{Session, folder_bytes};
+use crate::{Exit, Observer, Result, clock, options::Target, process::status::ExitWatch, signals};
+
+/// How often its size is looked at: at 2 GB/s, the log grows by 40 MB meanwhile.
+const EVERY: Duration = Duration::from_millis(20);
+/// How long a wait for the program's end may last. Its end and signals end it earlier.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// The size over time.
+#[derive(Debug, Default)]
+pub(super) struct Size {
+    looked: Option<Instant>,
+    /// The recording has ended because of it.
+    pub is_reached: bool,
+}
+
+impl Session {
+    /// Returns whether the recording has become as large as it may be. Says so, and leaves the status of a program that is our
+    /// child to [`end_of`].
+    pub(super) fn has_reached_its_size(&mut self, observer: &dyn Observer) -> Result<bool> {
+        let Some(most) = self.options.max_size else {
+            return Ok(false);
+        };
+        let size = &mut self.so_far.size;
+        if size.looked.is_some_and(|looked| looked.elapsed() < EVERY) {
+            return Ok(false);
+        }
+        size.looked = Some(Instant::now());
+        let bytes = folder_bytes(self.writing.open.recording().dir());
+        if bytes < most {
+            return Ok(false);
+        }
+        size.is_reached = true;
+        if matches!(self.options.target, Target::Spawn { .. }) {
+            self.target.watch.leave_status();
+        }
+        let message = format!(
+            "the recording ends here: it takes {} MB, and --max-size is {} MB; the program continues unrecorded",
+            bytes / 1_000_000,
+            most / 1_000_000
+        );
+        observer.warning(&message);
+        let ticks = clock::ticks();
+        self.writing
+            .log
+            .append_control(&Control::Warning { ticks, message })?;
+        Ok(true)
+    }
+}
+
+/// Waits until our child `pid` has ended; returns how. Passes signals on to it.
+pub(super) fn end_of(pid: i32) -> Exit {
+    let Ok(watch) = ExitWatch::new(pid, true) else {
+        return Exit::Detached;
+    };
+    loop {
+        if let Some(exit) = watch.poll() {
+            return exit;
+        }
+        if let Some(signal @ (libc::SIGTERM | libc::SIGHUP)) = signals::take() {
+            watch.signal(signal);
+        }
+        watch.wait_at_most(LONGEST_WAIT);
+    }
+}
