@@ -54,7 +54,7 @@ fn ends_at_its_size(recording: &Recording) {
     assert_eq!(last["kind"], "detached");
     let check = recording.command("check", &[]);
     assert_eq!(check.status, Status::Code(0), "{}", check.text());
-    let open = "SELECT count(*) FROM calls WHERE function = 'main' AND dur_ns IS NULL";
+    let open = "SELECT count(*) FROM calls WHERE function = 'main' AND end_seq IS NULL";
     assert_eq!(recording.number(open), 1, "its end is not known");
 }
 
