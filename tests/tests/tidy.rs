@@ -302,6 +302,50 @@ fn the_architecture_is_a_map() {
     assert!(len <= 12_000, "ARCHITECTURE.md has {len} bytes");
 }
 
+/// The kernel answers about, changes and resumes only a halted thread. The guards of stopped.rs make these requests; what belongs to
+/// another process than the program has no thread there.
+#[test]
+fn requests_about_halted_threads_are_made_by_their_guards() {
+    let requests = [
+        "registers",
+        "set_registers",
+        "set_rip",
+        "set_rax",
+        "extended_state",
+        "set_extended_state",
+        "debug_register",
+        "set_debug_register",
+        "stop_info",
+        "set_stop_info",
+        "call_entered",
+        "has_untold_trap",
+        "cont",
+        "cont_to_call",
+        "step",
+        "listen",
+    ];
+    let live = "recorder/src/live/";
+    let of_others = ["family", "follow.rs", "tracee/children.rs"];
+    let is_checked = |path: &&String| {
+        let file = path.strip_prefix(live);
+        file.is_some_and(|file| {
+            file != "tracee/stopped.rs" && !of_others.iter().any(|other| file.starts_with(other))
+        })
+    };
+    let files = rust_files();
+    let checked: Vec<&String> = files.iter().filter(is_checked).collect();
+    assert!(checked.len() > 50, "{checked:?}");
+    let mut wrong = Vec::new();
+    for path in checked {
+        let text = read(path);
+        let made = requests
+            .iter()
+            .filter(|request| text.contains(&format!("ptrace::{request}(")));
+        wrong.extend(made.map(|request| format!("{path}: {request}")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn every_folder_of_sources_is_on_the_map() {
     let paths = named_paths(prose(&read("ARCHITECTURE.md")));

@@ -63,7 +63,7 @@ pub(crate) fn ask<R: Send + 'static>(
         let was_holding = tracer.tracee.is_held;
         let answer = guard::guarded(|| question(tracer));
         if let Err(error) = &answer {
-            tracer.log_panic(error);
+            tracer.journal.log_panic(error);
             tracer.let_go_of_what_is_held(was_holding);
         }
         let _ = reply.send(answer);

@@ -17,7 +17,7 @@ use debuginfo::{
 use super::model::{Reason, ThreadState};
 use super::{Live, Tid};
 use crate::process::{Mapping, Maps};
-use crate::stop::{Registers, ptrace};
+use crate::stop::Registers;
 
 const PAGE: u64 = 4096;
 /// Memory that is read at once.
@@ -109,7 +109,10 @@ impl Live {
             return Err(io::Error::other(format!("thread {tid} is running")));
         };
         let machine = self.machine(tid).map_err(io::Error::other)?;
-        let floating = self.ask(move |_| ptrace::extended_state(tid));
+        let floating = self.ask(move |tracer| {
+            let stopped = tracer.tracee.stopped(tid).map_err(io::Error::other)?;
+            stopped.extended_state()
+        });
         let floating = floating.map_err(io::Error::other)??;
         Ok(ImageThread {
             tid: tid as u32,

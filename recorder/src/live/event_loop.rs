@@ -6,14 +6,13 @@
 //! them only from the thread that seized the tracee.
 
 use std::{
-    sync::{Arc, RwLock},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
 use crossbeam::channel::{Receiver, TryRecvError};
 use debuginfo::AddressSpace;
-use store::control::Control;
 
 use super::{
     breakpoints::{
@@ -26,21 +25,22 @@ use super::{
     guard,
     journal::Journal,
     model::Tid,
-    probes::{Probes, happenings::Done, stopless::StoplessQueries},
+    probes::{
+        Probes, evaluate::Evaluator, happenings::Done, judge::Judge, stopless::StoplessQueries,
+    },
     remote_call::RemoteCalls,
     stepping::Plan,
     stops::StopLog,
     tracee::{
         FIRST_THREAD_PERIOD, Tracee,
-        event::{Event, decode},
+        event::{Decoding, Event},
         hold::STOP_PATIENCE,
         threads::{Halt, Run, State, Thread},
     },
 };
 use crate::{
-    Exit, clock,
-    snapshot::SharedSnapshots,
-    stop::{StopError, ptrace, restart},
+    Exit,
+    stop::{StopError, ptrace},
     wake::Waiter,
 };
 
@@ -61,11 +61,8 @@ pub(crate) struct Tracer {
     pub probes: Probes,
     /// Calls of functions and system calls that the program makes for us.
     pub calls: RemoteCalls,
-    pub space: Arc<RwLock<Arc<AddressSpace>>>,
     pub stops: Arc<StopLog>,
     pub journal: Journal,
-    /// Memory snapshots, if enabled.
-    pub snapshots: Option<SharedSnapshots>,
     /// Number of the newest stop that stopped all threads.
     pub stopped_all: u64,
     /// No user waits for stops: a fatal signal ends the program as it would without a recorder.
@@ -81,7 +78,6 @@ impl Tracer {
     /// Seizes all threads of `pid` and lets them run.
     pub fn seize(
         tracee: Tracee,
-        space: Arc<RwLock<Arc<AddressSpace>>>,
         stops: Arc<StopLog>,
         journal: Journal,
         (commands, waiter): (Receiver<Command>, Waiter),
@@ -93,10 +89,8 @@ impl Tracer {
             breakpoints: Breakpoints::default(),
             probes: Probes::default(),
             calls: RemoteCalls::default(),
-            space,
             stops,
             journal,
-            snapshots: None,
             stopped_all: 0,
             is_unattended: false,
             done: false,
@@ -128,7 +122,7 @@ impl Tracer {
         let mut mistakes = 0;
         while !self.done || !self.is_alone() || self.tracee.following.is_awaiting() {
             if let Err(error) = guard::guarded(|| self.run_once(&mut quiet_since)) {
-                self.log_panic(&error);
+                self.journal.log_panic(&error);
                 mistakes += 1;
                 if mistakes == MOST_MISTAKES {
                     // Do not loop on panics: leave the program, with none of our traps in it.
@@ -138,7 +132,10 @@ impl Tracer {
             }
         }
         // Later requests get no answer from the tracer, and check this.
-        self.stops.keep(self.views(), self.probes.displays.all());
+        self.stops.keep(
+            self.probes.views(&self.breakpoints, &self.stops),
+            self.probes.displays.all(),
+        );
     }
 
     /// Handles pending work, or waits for some.
@@ -207,13 +204,6 @@ impl Tracer {
         [late, arming, first].into_iter().flatten().min()
     }
 
-    pub fn log_panic(&self, error: &LiveError) {
-        self.journal.send(Control::Warning {
-            ticks: clock::ticks(),
-            message: error.one_line(),
-        });
-    }
-
     /// Handles pending state changes, up to the limit before other work. Returns whether there was one.
     pub fn reap_events(&mut self) -> bool {
         let mut any = false;
@@ -231,7 +221,7 @@ impl Tracer {
                         continue;
                     }
                     if self.tracee.children.remove(&tid).is_some() {
-                        self.lost_child(tid);
+                        self.tracee.lost_child(tid);
                         // Its parent, the program, reaps it. The kernel then reports its end to us again.
                         ptrace::reap(tid);
                         continue;
@@ -263,7 +253,7 @@ impl Tracer {
             self.stops.mark_shown(stop.number);
         }
         self.calls.deadlines.remove(&tid);
-        self.forget_queries(tid);
+        self.probes.forget_queries(&self.breakpoints, tid);
         if thread.is_some_and(|thread| thread.is_moved) && self.tracee.others_live(tid) {
             self.stops.lose(tid);
         }
@@ -271,17 +261,18 @@ impl Tracer {
 
     pub fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
         let is_new = !self.tracee.threads.contains_key(&tid);
-        if let Some(family) = &self.family
+        if let Some(family) = &mut self.family
             && (family.has(tid) || is_new && !self.tracee.is_own(tid))
         {
-            self.family_stopped(tid, signal, event);
+            family.thread_stopped(&self.tracee, tid, signal, event);
             return;
         }
         if is_new && (self.tracee.children.contains_key(&tid) || !self.tracee.is_own(tid)) {
-            self.child_stopped(tid, signal, event);
+            self.tracee
+                .child_stopped(&self.breakpoints, tid, signal, event);
             return;
         }
-        self.full_halted(tid);
+        self.tracee.full_halted(tid);
         let thread = self
             .tracee
             .threads
@@ -289,12 +280,15 @@ impl Tracer {
             .or_insert_with(Thread::running);
         let before = std::mem::replace(&mut thread.state, State::Halted(Halt::default()));
         if is_new {
-            self.probes.watchpoints.set_in(tid);
+            let stopped = self.tracee.stopped(tid);
+            let _ = stopped.map(|stopped| self.probes.watchpoints.set_in(&stopped));
         }
         match event {
             0 if signal == ptrace::AT_CALL => self.at_call(tid),
             libc::PTRACE_EVENT_CLONE => {
-                self.may_have_process(tid);
+                if let Some(family) = &mut self.family {
+                    family.may_have_process(&self.tracee, tid);
+                }
                 self.went_on_unless_held(tid);
             }
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
@@ -306,35 +300,61 @@ impl Tracer {
             libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => {
                 // Stopped by job control: stays stopped until SIGCONT, unless we need the thread.
                 if before.is_interrupted() || self.tracee.is_held {
-                    thread.state = State::Halted(Halt {
-                        is_job_stopped: true,
-                        ..Halt::default()
-                    });
-                } else {
-                    let _ = ptrace::listen(tid);
-                    thread.state = State::Listening {
-                        is_interrupted: false,
-                    };
+                    if let Some(halt) = self.tracee.halt_mut(tid) {
+                        halt.is_job_stopped = true;
+                    }
+                } else if let Some(thread) = self.tracee.resumable(tid) {
+                    thread.listen();
                 }
             }
-            libc::PTRACE_EVENT_STOP => match (self.tracee.is_held, ptrace::has_untold_trap(tid)) {
-                (true, true) => self.tracee.tell_trap(tid, run_of(before)),
-                (true, false) => {}
-                (false, _) => self.go_on(tid),
-            },
+            libc::PTRACE_EVENT_STOP if !self.tracee.is_held => self.go_on(tid),
+            libc::PTRACE_EVENT_STOP => {
+                let stopped = self.tracee.stopped(tid);
+                if stopped.is_ok_and(|stopped| stopped.has_untold_trap()) {
+                    self.tracee.tell_trap(tid, run_of(before));
+                }
+            }
             0 if self.hands_over_image(tid, signal) => {}
             _ => {
                 if let Some(behind) = run_of(before).behind_pushed_flags {
-                    self.hide_trap_flag(tid, behind);
+                    self.tracee.hide_trap_flag(tid, behind);
                 }
-                let event = decode(self, tid, signal);
-                if let (Event::Signal { .. }, Some(thread)) =
-                    (event, self.tracee.threads.get_mut(&tid))
-                {
-                    thread.signal_info = ptrace::stop_info(tid).ok();
+                let event = self.decoding().decode(tid, signal);
+                if let Event::Signal { .. } = event {
+                    self.tracee.note_signal(tid);
                 }
                 self.reported(tid, event);
             }
+        }
+    }
+
+    /// Returns what evaluates the expressions of probes.
+    pub fn evaluator(&self) -> Evaluator<'_> {
+        Evaluator {
+            tracee: &self.tracee,
+            breakpoints: &self.breakpoints,
+            probes: &self.probes,
+        }
+    }
+
+    /// Returns what decides whether probes apply.
+    pub fn judging(&mut self) -> Judge<'_> {
+        Judge {
+            tracee: &mut self.tracee,
+            breakpoints: &mut self.breakpoints,
+            probes: &mut self.probes,
+            journal: &self.journal,
+            failures: &self.stops.failures,
+        }
+    }
+
+    /// Returns what decodes the kernel's reports.
+    pub fn decoding(&mut self) -> Decoding<'_> {
+        Decoding {
+            breakpoints: &mut self.breakpoints,
+            tracee: &self.tracee,
+            watchpoints: &self.probes.watchpoints,
+            calls: &self.calls,
         }
     }
 
@@ -361,7 +381,7 @@ impl Tracer {
         let Err(error) = guard::guarded(|| self.act_on(tid, event)) else {
             return;
         };
-        self.log_panic(&error);
+        self.journal.log_panic(&error);
         self.let_go_of_what_is_held(was_holding);
         // The handler is gone: resume the thread, unless it was stopped before the panic.
         let thread = self.tracee.threads.get(&tid);
@@ -377,7 +397,7 @@ impl Tracer {
             Event::Trap { address } => self.hit(tid, address),
             Event::Stepped => self.stepped(tid),
             Event::Watch { bits } => {
-                self.full_watched(tid);
+                self.tracee.full_watched(tid);
                 self.watched(tid, bits);
             }
             Event::Signal {
@@ -389,39 +409,6 @@ impl Tracer {
             Event::Call { number } => self.call_caught(tid, number),
             Event::Done(done) => self.has_done(tid, done),
         }
-    }
-
-    /// Returns the program counter of a halted thread, as an address of the program.
-    pub fn pc(&self, tid: Tid) -> Option<u64> {
-        let registers = self.registers(tid).ok()?;
-        Some(self.original_pc(registers.rip))
-    }
-
-    /// Returns the program's address for a `pc`, which may lie in our code.
-    pub fn original_pc(&self, pc: u64) -> u64 {
-        self.exact_pc(pc).unwrap_or_else(|| {
-            let slot = self.breakpoints.sites.original_pc(pc).flatten();
-            slot.or_else(|| self.tracee.memory.hooks_now().original_pc(pc))
-                .unwrap_or(pc)
-        })
-    }
-
-    /// Returns the program's address for a `pc` exactly between two of its instructions; `None` if the thread is on its
-    /// way through our code.
-    pub fn exact_pc(&self, pc: u64) -> Option<u64> {
-        if let Some(site) = self.breakpoints.sites.by_trap(pc) {
-            return Some(site.address);
-        }
-        if let Some(slot) = self.breakpoints.sites.original_pc(pc) {
-            return slot;
-        }
-        let hooks = self.tracee.memory.hooks_now();
-        if !hooks.is_ours(pc) {
-            return Some(pc);
-        }
-        let original = hooks.original_pc(pc)?;
-        let (_, hook) = hooks.over(original)?;
-        (hook.trampoline.moved(original) == Some(pc)).then_some(original)
     }
 
     /// Adds a user to a site. Makes room for its slot if there is none.
@@ -453,11 +440,11 @@ impl Tracer {
         self.breakpoints
             .sites
             .remove(&self.tracee.memory, address, user);
-        self.site_changed(address);
+        self.breakpoints.site_changed(address);
     }
 
     fn became_another_program(&mut self, tid: Tid) {
-        let is_followed = self.begins_to_follow_image(tid);
+        let is_followed = self.tracee.begins_to_follow_image(tid);
         if !is_followed {
             self.note_done(tid, Done::Executed);
         }
@@ -468,7 +455,7 @@ impl Tracer {
         if let Ok(mut hooks) = self.tracee.memory.hooks.write() {
             hooks.clear();
         }
-        if let Ok(mut space) = self.space.write() {
+        if let Ok(mut space) = self.tracee.space.write() {
             *space = Arc::new(AddressSpace::default());
         }
         self.forget_logged();
@@ -484,21 +471,26 @@ impl Tracer {
     pub fn detach(&mut self) {
         let _ = self.hold();
         // A failure does no harm: without traps, nothing calls the handler.
-        let _ = self.forget_orphan_traps();
+        let _ = self
+            .breakpoints
+            .forget_orphan_traps(&mut self.calls, &mut self.tracee);
         let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
         for tid in &tids {
-            self.end_full(*tid);
+            self.tracee.end_full(&self.journal, *tid);
         }
         self.breakpoints.sites.lift_all(&self.tracee.memory);
         for tid in tids {
-            self.probes.watchpoints.clear_in(tid);
-            let halt = self.tracee.threads.get(&tid).and_then(Thread::halt);
+            let stopped = self.tracee.stopped(tid);
+            let halt = stopped.as_ref().ok().map(|stopped| stopped.halt);
             let signal = match halt.map(|halt| (halt.pending, halt.signal)) {
                 Some((Some(Event::Signal { signal, .. }), _) | (_, signal)) => signal,
                 None => 0,
             };
-            if !halt.is_some_and(|halt| halt.is_job_stopped) {
-                restart::ask_for_restart(tid);
+            if let Ok(stopped) = &stopped {
+                self.probes.watchpoints.clear_in(stopped);
+                if !stopped.halt.is_job_stopped {
+                    stopped.ask_for_restart();
+                }
             }
             self.tracee.tell_signal(tid, signal);
             let _ = ptrace::detach(tid, signal);
@@ -515,7 +507,7 @@ impl Tracer {
 
     /// Drops a thread's plan and the traps set for it.
     pub fn abandon_plan(&mut self, tid: Tid) {
-        self.end_full(tid);
+        self.tracee.end_full(&self.journal, tid);
         let plan: Option<Plan> = self
             .tracee
             .threads

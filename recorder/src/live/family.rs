@@ -29,7 +29,7 @@ use store::{
 
 pub use self::hand_over::{RECORDED, REFUSED, why_refused};
 pub(crate) use self::{copies::park as park_copy, entry::AtEntry, hand_over::Recorder};
-use super::{commands::Commands, event_loop::Tracer, model::Tid};
+use super::{commands::Commands, event_loop::Tracer, model::Tid, tracee::Tracee};
 use crate::{
     process::{Parked, status::Seccomp},
     stop::{procfs, ptrace},
@@ -131,6 +131,15 @@ impl Family {
         }
     }
 
+    /// A thread of the program has called clone(2), which may have created a process.
+    pub fn may_have_process(&mut self, tracee: &Tracee, tid: Tid) {
+        if let Ok(new) = ptrace::event_message(tid)
+            && !tracee.is_own(new as Tid)
+        {
+            self.created(new as Tid);
+        }
+    }
+
     fn follow(&mut self, tid: Tid) {
         let pid = procfs::thread_group(tid).unwrap_or(tid);
         if pid == tid {
@@ -154,7 +163,7 @@ impl Family {
     }
 
     /// Handles a stop. A failed request means that the thread was killed: its end will be reported.
-    pub fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
+    fn stopped(&mut self, tid: Tid, signal: i32, event: i32) {
         self.see(tid);
         match event {
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
@@ -315,18 +324,6 @@ impl Tracer {
     /// Returns whether there is no family, or it has ended.
     pub fn is_alone(&self) -> bool {
         self.family.as_ref().is_none_or(Family::is_done)
-    }
-
-    /// A thread has called clone(2), which may have created a process.
-    pub fn may_have_process(&mut self, tid: Tid) {
-        let Some(family) = &mut self.family else {
-            return;
-        };
-        if let Ok(new) = ptrace::event_message(tid)
-            && !self.tracee.is_own(new as Tid)
-        {
-            family.created(new as Tid);
-        }
     }
 
     /// The program executes another one, which gets a recording of its own.

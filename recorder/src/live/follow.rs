@@ -23,7 +23,7 @@ use super::{
     family::{AtEntry, park_copy, process_memory},
     model::{Action, Motion, ProbeId, Tid},
     probes::happenings::Done,
-    tracee::hooks::Hooks,
+    tracee::{Tracee, hooks::Hooks},
 };
 use crate::{
     Member, Result, Target,
@@ -164,21 +164,21 @@ impl Live {
     }
 }
 
-impl Tracer {
+impl Tracee {
     /// Returns whether this new copy of the program is to be followed, and says so to who follows it.
     pub fn begins_to_follow(&mut self, child: Tid) -> bool {
-        let Some(follower) = self.tracee.following.follower.take() else {
+        let Some(follower) = self.following.follower.take() else {
             return false;
         };
         follower.made(child);
-        self.tracee.following.awaited = Some((child, follower));
+        self.following.awaited = Some((child, follower));
         true
     }
 
     /// Parks a copy that has stopped for the first time, and hands it over. Its traps are gone.
     pub fn hand_to_follower(&mut self, child: Tid) {
         let parked = {
-            let hooks = self.tracee.memory.hooks_now();
+            let hooks = self.memory.hooks_now();
             unhook_returns(child, &hooks).and_then(|()| park_copy(child, &hooks))
         };
         if parked.is_err() {
@@ -200,7 +200,7 @@ impl Tracer {
     /// Returns whether the program that this one has executed is followed: it runs to its entry point, where it gets a session
     /// of its own. If it cannot be recorded, it stays in this one.
     pub fn begins_to_follow_image(&mut self, tid: Tid) -> bool {
-        let Some(follower) = &self.tracee.following.of_images else {
+        let Some(follower) = &self.following.of_images else {
             return false;
         };
         // What the daemon itself may not do is no sandbox of the program's.
@@ -208,13 +208,22 @@ impl Tracer {
         match AtEntry::set(tid, usual) {
             Ok(at) => {
                 follower.made(tid);
-                self.tracee.following.loading = Some(at);
+                self.following.loading = Some(at);
                 true
             }
             Err(_) => false,
         }
     }
 
+    fn tell_follower(&mut self, child: Tid, parked: std::result::Result<Waiting, String>) {
+        let awaited = self.following.awaited.take_if(|(pid, _)| *pid == child);
+        if let Some((_, follower)) = awaited {
+            follower.waits(parked);
+        }
+    }
+}
+
+impl Tracer {
     /// Hands the program over that was executed, if this stop is at its entry point. Returns whether it was.
     pub fn hands_over_image(&mut self, tid: Tid, signal: i32) -> bool {
         let is_there = |at: &mut AtEntry| signal == libc::SIGTRAP && at.is_reached(tid);
@@ -238,17 +247,6 @@ impl Tracer {
         true
     }
 
-    fn tell_follower(&mut self, child: Tid, parked: std::result::Result<Waiting, String>) {
-        let awaited = self
-            .tracee
-            .following
-            .awaited
-            .take_if(|(pid, _)| *pid == child);
-        if let Some((_, follower)) = awaited {
-            follower.waits(parked);
-        }
-    }
-
     fn let_go(&mut self) -> LiveResult<()> {
         self.tracee.following.has_let_go = true;
         let stopping = self.probes.by_id.values().filter(|probe| {
@@ -260,7 +258,7 @@ impl Tracer {
         }
         let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
         for tid in tids {
-            if self.has_call(tid) {
+            if self.tracee.has_call(tid) {
                 continue;
             }
             self.abandon_plan(tid);

@@ -12,6 +12,7 @@ use std::sync::{
 
 use agent::shared::Shared;
 use crossbeam::channel::Sender;
+use debuginfo::AddressSpace;
 use store::control::{
     ByteBuf, Control, Exception, ExceptionPhase, LiveProbe, MAX_STACK_LEN, Pause, PauseReason,
     ProbeKind, ProbePlace, SavedRegisters, Watched, Write,
@@ -20,9 +21,13 @@ use store::control::{
 use crate::{
     clock,
     live::{
-        event_loop::Tracer,
+        error::LiveError,
         model::{Action, Displayed, Location, Motion, ProbeState, ProbeView, Reason, Tid},
-        tracee::{machine::RED_ZONE, memory::LiveMemory},
+        tracee::{
+            Tracee,
+            machine::{LiveMachine, RED_ZONE},
+            memory::LiveMemory,
+        },
     },
     stop::Registers,
 };
@@ -36,6 +41,15 @@ pub(crate) struct Journal {
     log: Sender<Control>,
     counts: Arc<Counts>,
     recorder: Arc<Shared>,
+}
+
+/// What a stop is recorded with.
+pub(crate) struct Paused<'a> {
+    pub reason: &'a Reason,
+    pub machine: Option<LiveMachine>,
+    /// The address of the watchpoint that it is about.
+    pub watched_at: Option<u64>,
+    pub displayed: &'a [Displayed],
 }
 
 /// The number of events sent, and the number already in the log.
@@ -111,23 +125,35 @@ impl Journal {
         }
     }
 
+    /// Records an internal error.
+    pub fn log_panic(&self, error: &LiveError) {
+        self.send(Control::Warning {
+            ticks: clock::ticks(),
+            message: error.one_line(),
+        });
+    }
+
     pub fn pause(
         &self,
-        tracer: &Tracer,
+        tracee: &Tracee,
         tid: Tid,
-        reason: &Reason,
+        paused: Paused<'_>,
         (pc, calls_to_come): (u64, usize),
-        displayed: &[Displayed],
     ) {
-        let machine = tracer.machine(tid).ok();
-        let space = tracer.space_now();
-        let (probe, hits, watched) = about(tracer, reason);
+        let Paused {
+            reason,
+            machine,
+            watched_at,
+            displayed,
+        } = paused;
+        let space = tracee.space_now();
+        let (probe, hits, watched) = about(reason, watched_at);
         let place = space.standing(pc, calls_to_come);
         let source = place.source.as_ref();
         let sp = machine
             .as_ref()
             .map_or(0, |machine| machine.registers.general.rsp);
-        let (stack_addr, stack) = read_stack(&tracer.tracee.memory, sp, MAX_STACK_LEN);
+        let (stack_addr, stack) = read_stack(&tracee.memory, sp, MAX_STACK_LEN);
         let values = displayed
             .iter()
             .map(|shown| (shown.display.expression.clone(), shown.value.clone()))
@@ -241,8 +267,7 @@ impl Journal {
         }));
     }
 
-    pub fn probe(&self, tracer: &Tracer, view: &ProbeView) {
-        let space = tracer.space_now();
+    pub fn probe(&self, space: &AddressSpace, view: &ProbeView) {
         let places = view.places.iter().map(|place| {
             let module = space.at(place.address);
             ProbePlace {
@@ -308,21 +333,17 @@ pub(crate) enum WrittenPlace {
     Register(String),
 }
 
-fn about(tracer: &Tracer, reason: &Reason) -> (Option<u32>, Option<u64>, Option<Watched>) {
+fn about(reason: &Reason, watched_at: Option<u64>) -> (Option<u32>, Option<u64>, Option<Watched>) {
     match reason {
         Reason::Breakpoint { probe, hits } => (Some(*probe), Some(*hits), None),
         Reason::Watch {
             probe, old, new, ..
         } => {
-            let watched = tracer
-                .probes
-                .watchpoints
-                .address(*probe)
-                .map(|addr| Watched {
-                    addr,
-                    old: Some(ByteBuf::from(old.clone())),
-                    new: Some(ByteBuf::from(new.clone())),
-                });
+            let watched = watched_at.map(|addr| Watched {
+                addr,
+                old: Some(ByteBuf::from(old.clone())),
+                new: Some(ByteBuf::from(new.clone())),
+            });
             (Some(*probe), None, watched)
         }
         Reason::Throw { probe, .. } => (Some(*probe), None, None),

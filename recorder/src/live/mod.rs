@@ -60,18 +60,20 @@ pub use start::{record_parked, record_with_probes};
 pub use tracee::machine::LiveMachine;
 
 use self::{
+    breakpoints::Breakpoints,
     commands::{Commands, ask},
     event_loop::Tracer,
     journal::{Journal, WrittenPlace},
     stops::StopLog,
     tracee::{
+        Tracee,
         machine::{XMM_OFFSET, field},
         memory::LiveMemory,
         threads::Thread,
     },
 };
 use crate::stop::procfs;
-use crate::{Exit, Outcome, Result, arm::Filter, clock, session::More, stop::ptrace};
+use crate::{Exit, Outcome, Result, arm::Filter, clock, session::More};
 
 /// A live session. Clones share the same session.
 #[derive(Clone)]
@@ -206,7 +208,7 @@ impl Live {
 
     /// Returns all probes, by number. Once the program has ended, returns their final state.
     pub fn probes(&self) -> Vec<ProbeView> {
-        self.ask(|tracer| tracer.views())
+        self.ask(|tracer| tracer.probes.views(&tracer.breakpoints, &tracer.stops))
             .unwrap_or_else(|_| self.inner.stops.kept_probes())
     }
 
@@ -343,7 +345,8 @@ impl Live {
 
     /// Returns the numbers of the stops not shown yet whose threads are still stopped there, oldest first.
     pub fn unshown(&self) -> Vec<u64> {
-        self.ask(|tracer| tracer.unshown()).unwrap_or_default()
+        self.ask(|tracer| tracer.tracee.unshown(&tracer.stops))
+            .unwrap_or_default()
     }
 
     /// Marks a stop as shown: its thread may be resumed.
@@ -402,8 +405,8 @@ impl Live {
     /// The thread is running, or there is none.
     pub fn machine(&self, tid: Tid) -> Result<LiveMachine> {
         Ok(self.ask(move |tracer| {
-            tracer.check_stopped(tid)?;
-            tracer.machine(tid)
+            tracer.tracee.check_stopped(tid)?;
+            tracer.tracee.machine(&tracer.breakpoints, tid)
         })??)
     }
 
@@ -436,7 +439,7 @@ impl Live {
         let (kept, new) = (old.clone(), bytes.to_vec());
         self.inner.journal.write(0, target, place, Some(kept), new);
         // If the tracer has ended, nothing is watched.
-        let _ = self.ask(|tracer| tracer.look_at_watches());
+        let _ = self.ask(|tracer| tracer.probes.look_at_watches(&tracer.tracee));
         Ok(old)
     }
 
@@ -453,7 +456,16 @@ impl Live {
         bytes: &[u8],
     ) -> Result<Vec<u8>> {
         let (target, bytes) = (target.to_owned(), bytes.to_vec());
-        Ok(self.ask(move |tracer| tracer.write_register(tid, &target, register, &bytes))??)
+        Ok(self.ask(move |tracer| {
+            tracer.tracee.write_register(
+                &tracer.breakpoints,
+                &tracer.journal,
+                tid,
+                &target,
+                register,
+                &bytes,
+            )
+        })??)
     }
 
     /// Calls a function in a stopped thread. Other threads stay as they are.
@@ -606,13 +618,11 @@ impl Tracer {
         let told = stops.filter(|stop| stop.reason != Reason::AllThreads);
         Ok(told.map(|stop| stop.number).max().unwrap_or_default())
     }
+}
 
+impl Tracee {
     fn check_stopped(&self, tid: Tid) -> LiveResult<()> {
-        let thread = self
-            .tracee
-            .threads
-            .get(&tid)
-            .ok_or(LiveError::NoThread(tid))?;
+        let thread = self.threads.get(&tid).ok_or(LiveError::NoThread(tid))?;
         match thread.stop() {
             Some(_) => Ok(()),
             None => Err(LiveError::Running(tid)),
@@ -621,6 +631,8 @@ impl Tracer {
 
     fn write_register(
         &mut self,
+        breakpoints: &Breakpoints,
+        journal: &Journal,
         tid: Tid,
         target: &str,
         register: Register,
@@ -635,18 +647,19 @@ impl Tracer {
         let old = if let Some(index) = register.0.checked_sub(Register::XMM0.0)
             && index < 16
         {
-            let mut state = ptrace::extended_state(tid).map_err(failed)?;
+            let stopped = self.stopped(tid)?;
+            let mut state = stopped.extended_state().map_err(failed)?;
             let at = XMM_OFFSET + usize::from(index) * 16;
             let place = state
                 .get_mut(at..at + bytes.len().min(16))
                 .ok_or(LiveError::Ended)?;
             let old = place.to_vec();
             place.copy_from_slice(&bytes[..old.len()]);
-            ptrace::set_extended_state(tid, &mut state).map_err(failed)?;
+            stopped.set_extended_state(&mut state).map_err(failed)?;
             old
         } else {
             let mut registers = self.registers(tid)?;
-            registers.rip = self.original_pc(registers.rip);
+            registers.rip = breakpoints.original_pc(self, registers.rip);
             let Some(field) = field(&mut registers, register) else {
                 let message = format!("there is no register {name} that can be written");
                 return Err(LiveError::Evaluate(message.into()));
@@ -661,12 +674,12 @@ impl Tracer {
                 // The thread stays in the slot or copy where it really is.
                 registers.rip = self.registers(tid)?.rip;
             }
-            ptrace::set_registers(tid, &registers).map_err(failed)?;
+            let stopped = self.stopped(tid)?;
+            stopped.set_registers(&registers).map_err(failed)?;
             old
         };
         let place = WrittenPlace::Register(name);
-        self.journal
-            .write(tid, target, place, Some(old.clone()), bytes.to_vec());
+        journal.write(tid, target, place, Some(old.clone()), bytes.to_vec());
         Ok(old)
     }
 }

@@ -287,7 +287,7 @@ fn begin(
     let of_tracer = Arc::clone(&kept);
     ask(&commands, move |tracer| {
         tracer.probes.kept = of_tracer;
-        tracer.snapshots = snapshots;
+        tracer.tracee.snapshots = snapshots;
         tracer.is_unattended = is_unattended;
     })?;
     if let Some(handler) = handler
@@ -296,7 +296,9 @@ fn begin(
         ask(&commands, move |tracer| tracer.handle_orphan_traps(handler))??;
     }
     if let Some(found) = compiled {
-        ask(&commands, move |tracer| tracer.runtime_found(found))?;
+        ask(&commands, move |tracer| {
+            tracer.breakpoints.runtime_found(&tracer.tracee, found)
+        })?;
     }
     release(&mut session, plan, &commands, options)?;
     let live = Live {
@@ -342,7 +344,7 @@ fn trace(
         .spawn(move || {
             // If we die, the lock shows it before the program runs without us.
             let _lock = shared.own_as_tracer();
-            match Tracer::seize(Tracee::new(pid, memory), space, stops, journal, inbox) {
+            match Tracer::seize(Tracee::new(pid, memory, space), stops, journal, inbox) {
                 Ok(mut tracer) => {
                     tracer.probes.capture = capture;
                     tracer.breakpoints.compiling.shared = Some(shared);

@@ -328,6 +328,14 @@ pub(crate) fn next_change() -> Result<Option<(i32, Change)>> {
     )))
 }
 
+/// Waits for the next stop of a tracee, and returns its signal; `None` if it has ended.
+pub(crate) fn wait_for(tid: i32) -> Option<i32> {
+    let mut status = 0;
+    // SAFETY: `status` is ours.
+    let waited = unsafe { libc::waitpid(tid, &mut status, libc::__WALL) };
+    (waited == tid && libc::WIFSTOPPED(status)).then(|| libc::WSTOPSIG(status))
+}
+
 /// What a tracee has come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Came {

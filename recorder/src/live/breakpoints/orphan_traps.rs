@@ -7,10 +7,12 @@ use debuginfo::Mapped;
 
 use crate::{
     live::{
+        breakpoints::Breakpoints,
         error::{LiveError, LiveResult},
         event_loop::Tracer,
         model::Tid,
-        tracee::machine::RED_ZONE,
+        remote_call::RemoteCalls,
+        tracee::{Tracee, machine::RED_ZONE},
     },
     process::status,
 };
@@ -64,89 +66,6 @@ impl Tracer {
         Ok(())
     }
 
-    /// Removes the handler once no traps are left. A handler that the program has installed since then stays.
-    pub fn forget_orphan_traps(&mut self) -> LiveResult<()> {
-        let Some(ours) = self.breakpoints.orphan_handler.take() else {
-            return Ok(());
-        };
-        let mut threads = self.tracee.threads.iter();
-        let halted = threads.find(|(_, thread)| thread.is_halted());
-        let tid = *halted.ok_or(LiveError::Ended)?.0;
-        if self.trap_handler(tid)? == ours.handler {
-            self.trap_action(tid, Some([0; 4]))?;
-        }
-        Ok(())
-    }
-
-    /// Returns whether the SIGTRAP handler is the runtime's. `tid` is halted.
-    ///
-    /// The question is a system call, for which a sandbox may kill the program. In a sandbox, or if the call fails, the
-    /// answer is true.
-    pub fn is_trap_handler_ours(&mut self, tid: Tid) -> bool {
-        let Some(ours) = self.breakpoints.orphan_handler else {
-            return false;
-        };
-        if !status::may_sleep(self.tracee.pid, tid as u32) {
-            return true;
-        }
-        let found = self.trap_handler(tid);
-        found.map_or(true, |handler| handler == ours.handler)
-    }
-
-    /// Restores the default action of SIGTRAP, if the runtime's handler is installed: that handler would do only this
-    /// and trap again. `tid` is about to receive the signal.
-    pub fn let_trap_end(&mut self, tid: Tid) {
-        if self.breakpoints.orphan_handler.is_some() && self.is_trap_handler_ours(tid) {
-            // On failure the handler does it.
-            let _ = self.trap_action(tid, Some([0; 4]));
-        }
-    }
-
-    /// Returns the SIGTRAP handler according to the kernel. `tid` is halted.
-    fn trap_handler(&mut self, tid: Tid) -> LiveResult<u64> {
-        let [handler, ..] = self.trap_action(tid, None)?;
-        Ok(handler)
-    }
-
-    /// Makes a halted thread query the program's SIGTRAP action, or set it: the words of the kernel's
-    /// `struct sigaction`. They are kept below the thread's stack during the call.
-    fn trap_action(&mut self, tid: Tid, new: Option<[u64; 4]>) -> LiveResult<[u64; 4]> {
-        let stack = self.registers(tid)?.rsp;
-        let at = (stack.wrapping_sub(RED_ZONE) & !15).wrapping_sub(ACTION_BYTES as u64);
-        let failed = |_| LiveError::Memory {
-            address: at,
-            len: ACTION_BYTES,
-        };
-        let (mut before, mut action) = ([0; ACTION_BYTES], [0; ACTION_BYTES]);
-        self.tracee
-            .memory
-            .read_raw(at, &mut before)
-            .map_err(failed)?;
-        let (set, asked) = match new {
-            Some(_) => (at, 0),
-            None => (0, at),
-        };
-        let words = new.unwrap_or_default();
-        for (bytes, word) in action.chunks_exact_mut(8).zip(words) {
-            bytes.copy_from_slice(&word.to_le_bytes());
-        }
-        self.tracee.memory.write_raw(at, &action).map_err(failed)?;
-        let arguments = [libc::SIGTRAP as u64, set, asked, MASK_BYTES, 0, 0];
-        let result = self.system_call_of(tid, libc::SYS_rt_sigaction as u64, arguments)?;
-        self.tracee
-            .memory
-            .read_raw(at, &mut action)
-            .map_err(failed)?;
-        self.tracee.memory.write_raw(at, &before).map_err(failed)?;
-        match result {
-            0 => Ok(words_of(&action)),
-            error => Err(LiveError::System {
-                action: "ask for or set the program's handler of SIGTRAP",
-                source: std::io::Error::from_raw_os_error((error as i64).unsigned_abs() as i32),
-            }),
-        }
-    }
-
     /// Sets the program's SIGTRAP action: the words of the kernel's `struct sigaction`.
     fn set_action(&mut self, words: [u64; 4]) -> LiveResult<()> {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -163,6 +82,101 @@ impl Tracer {
             0 => Ok(()),
             error => Err(LiveError::System {
                 action: "make the program pass traps that outlive us",
+                source: std::io::Error::from_raw_os_error((error as i64).unsigned_abs() as i32),
+            }),
+        }
+    }
+}
+
+impl Breakpoints {
+    /// Removes the handler once no traps are left. A handler that the program has installed since then stays.
+    pub fn forget_orphan_traps(
+        &mut self,
+        calls: &mut RemoteCalls,
+        tracee: &mut Tracee,
+    ) -> LiveResult<()> {
+        let Some(ours) = self.orphan_handler.take() else {
+            return Ok(());
+        };
+        let mut threads = tracee.threads.iter();
+        let halted = threads.find(|(_, thread)| thread.is_halted());
+        let tid = *halted.ok_or(LiveError::Ended)?.0;
+        if calls.trap_handler(tracee, tid)? == ours.handler {
+            calls.trap_action(tracee, tid, Some([0; 4]))?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether the SIGTRAP handler is the runtime's. `tid` is halted.
+    ///
+    /// The question is a system call, for which a sandbox may kill the program. In a sandbox, or if the call fails, the
+    /// answer is true.
+    pub fn is_trap_handler_ours(
+        &mut self,
+        calls: &mut RemoteCalls,
+        tracee: &mut Tracee,
+        tid: Tid,
+    ) -> bool {
+        let Some(ours) = self.orphan_handler else {
+            return false;
+        };
+        if !status::may_sleep(tracee.pid, tid as u32) {
+            return true;
+        }
+        let found = calls.trap_handler(tracee, tid);
+        found.map_or(true, |handler| handler == ours.handler)
+    }
+
+    /// Restores the default action of SIGTRAP, if the runtime's handler is installed: that handler would do only this
+    /// and trap again. `tid` is about to receive the signal.
+    pub fn let_trap_end(&mut self, calls: &mut RemoteCalls, tracee: &mut Tracee, tid: Tid) {
+        if self.orphan_handler.is_some() && self.is_trap_handler_ours(calls, tracee, tid) {
+            // On failure the handler does it.
+            let _ = calls.trap_action(tracee, tid, Some([0; 4]));
+        }
+    }
+}
+
+impl RemoteCalls {
+    /// Returns the SIGTRAP handler according to the kernel. `tid` is halted.
+    fn trap_handler(&mut self, tracee: &mut Tracee, tid: Tid) -> LiveResult<u64> {
+        let [handler, ..] = self.trap_action(tracee, tid, None)?;
+        Ok(handler)
+    }
+
+    /// Makes a halted thread query the program's SIGTRAP action, or set it: the words of the kernel's
+    /// `struct sigaction`. They are kept below the thread's stack during the call.
+    fn trap_action(
+        &mut self,
+        tracee: &mut Tracee,
+        tid: Tid,
+        new: Option<[u64; 4]>,
+    ) -> LiveResult<[u64; 4]> {
+        let stack = tracee.registers(tid)?.rsp;
+        let at = (stack.wrapping_sub(RED_ZONE) & !15).wrapping_sub(ACTION_BYTES as u64);
+        let failed = |_| LiveError::Memory {
+            address: at,
+            len: ACTION_BYTES,
+        };
+        let (mut before, mut action) = ([0; ACTION_BYTES], [0; ACTION_BYTES]);
+        tracee.memory.read_raw(at, &mut before).map_err(failed)?;
+        let (set, asked) = match new {
+            Some(_) => (at, 0),
+            None => (0, at),
+        };
+        let words = new.unwrap_or_default();
+        for (bytes, word) in action.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        tracee.memory.write_raw(at, &action).map_err(failed)?;
+        let arguments = [libc::SIGTRAP as u64, set, asked, MASK_BYTES, 0, 0];
+        let result = self.system_call_of(tracee, tid, libc::SYS_rt_sigaction as u64, arguments)?;
+        tracee.memory.read_raw(at, &mut action).map_err(failed)?;
+        tracee.memory.write_raw(at, &before).map_err(failed)?;
+        match result {
+            0 => Ok(words_of(&action)),
+            error => Err(LiveError::System {
+                action: "ask for or set the program's handler of SIGTRAP",
                 source: std::io::Error::from_raw_os_error((error as i64).unsigned_abs() as i32),
             }),
         }

@@ -4,10 +4,7 @@
 use debuginfo::{Held, Register};
 
 use super::sites::User;
-use crate::{
-    live::{event_loop::Tracer, model::Tid},
-    stop::ptrace,
-};
+use crate::live::{event_loop::Tracer, model::Tid};
 
 /// The places found so far.
 #[derive(Debug, Default)]
@@ -20,7 +17,7 @@ pub(crate) struct UnwindTargets {
 impl Tracer {
     /// Sets traps where frames are left. The traps stay for the session: only a throw or a longjmp reaches them.
     pub fn find_unwind_targets(&mut self) {
-        let space = self.space_now();
+        let space = self.tracee.space_now();
         for module in space.modules() {
             let seen = &mut self.breakpoints.unwind_targets.modules_seen;
             if seen.contains(&module.number) {
@@ -39,13 +36,13 @@ impl Tracer {
 
     /// Handles a thread that is about to leave frames.
     pub fn before_unwinding(&mut self, tid: Tid, address: u64) {
-        if !self.has_plan(tid) {
+        if !self.tracee.has_plan(tid) {
             return;
         }
         let places = &self.breakpoints.unwind_targets.places;
         let found = places.iter().find(|(at, _)| *at == address);
         let target = found.map(|(_, target)| *target);
-        let Ok(registers) = ptrace::registers(tid) else {
+        let Ok(registers) = self.tracee.registers(tid) else {
             return;
         };
         let target = match target {

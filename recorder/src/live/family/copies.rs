@@ -8,28 +8,26 @@ use std::{io, os::unix::fs::FileExt};
 
 use super::{Family, State, process_memory};
 use crate::{
-    live::{event_loop::Tracer, model::Tid, tracee::hooks::Hooks},
+    live::{
+        model::Tid,
+        tracee::{Tracee, hooks::Hooks},
+    },
     process::{Parked, spawn::PARK_FOR_ANOTHER},
     stop::{procfs, ptrace},
 };
 
-impl Tracer {
+impl Family {
     /// Handles a stop of a thread that is not the program's.
-    pub fn family_stopped(&mut self, tid: Tid, signal: i32, event: i32) {
-        let Some(family) = &mut self.family else {
-            return;
-        };
+    pub fn thread_stopped(&mut self, tracee: &Tracee, tid: Tid, signal: i32, event: i32) {
         let is_first = event == libc::PTRACE_EVENT_STOP && signal == libc::SIGTRAP;
-        if is_first && family.is_new_copy(tid, self.tracee.pid) {
-            let parked = park(tid, &self.tracee.memory.hooks_now());
-            family.parked_copy(tid, parked);
+        if is_first && self.is_new_copy(tid, tracee.pid) {
+            let parked = park(tid, &tracee.memory.hooks_now());
+            self.parked_copy(tid, parked);
         } else {
-            family.stopped(tid, signal, event);
+            self.stopped(tid, signal, event);
         }
     }
-}
 
-impl Family {
     /// Returns whether this is the first stop of a copy of the program that is to be recorded.
     fn is_new_copy(&mut self, tid: Tid, program: Tid) -> bool {
         if !self.records_copies || self.has_left {

@@ -8,18 +8,13 @@ use exact::Ending;
 use super::turns::{OWN_STACK, failed};
 use crate::live::breakpoints::sites::TRAP;
 use crate::live::{
+    breakpoints::Breakpoints,
     error::{LiveError, LiveResult},
     event_loop::Tracer,
     model::{Reason, Tid},
-    tracee::{
-        event::{Event, decode},
-        hooks::Hook,
-    },
+    tracee::{Tracee, hooks::Hook},
 };
-use crate::stop::{
-    Registers,
-    ptrace::{self, Came},
-};
+use crate::stop::{Registers, ptrace::Came};
 
 /// How the code of a traced function begins: `push %r11; lea probe(%rip), %r11`.
 const TRACED: [u8; 5] = [0x41, 0x53, 0x4c, 0x8d, 0x1d];
@@ -39,31 +34,13 @@ enum Entry {
     Plain,
 }
 
-impl Tracer {
+impl Tracee {
     /// Whether the signal frame of a thread would have an address that is none without our jump there.
     pub(super) fn is_displaced(&self, tid: Tid, hooked: Option<u64>) -> LiveResult<bool> {
         let pc = self.registers(tid)?.rip;
-        let hooks = self.tracee.memory.hooks_now();
+        let hooks = self.memory.hooks_now();
         let over = hooks.over(pc);
         Ok(over.is_some_and(|(entry, _)| entry != pc || hooked == Some(pc)))
-    }
-
-    /// Acts on our code at the entry of a function. Returns whether the thread is not recorded any more.
-    pub(super) fn meets_entry_code(&mut self, tid: Tid, registers: &Registers) -> LiveResult<bool> {
-        let pc = registers.rip;
-        let entry = match self.tracee.memory.hooks_now().over(pc) {
-            Some((entry, hook)) if entry == pc => self.entry_of(pc, hook),
-            _ => return Ok(false),
-        };
-        let new = self.with_full(tid, |_, full| Ok(full.hooked.replace(pc) != Some(pc)))?;
-        if new != Some(true) {
-            return Ok(false);
-        }
-        match entry {
-            Entry::Plain => Ok(false),
-            Entry::Traced => self.run_entry_code(tid, registers).map(|()| false),
-            Entry::Replaced => self.pass_replacement(tid, registers),
-        }
     }
 
     fn entry_of(&self, pc: u64, hook: &Hook) -> Entry {
@@ -73,7 +50,7 @@ impl Tracer {
         if stub == hook.trampoline.at {
             return Entry::Plain;
         }
-        let memory = &self.tracee.memory;
+        let memory = &self.memory;
         let mut code = [0; PROBE_END as usize];
         if memory.read_raw(stub, &mut code).is_err() || !code.starts_with(&TRACED) {
             return Entry::Replaced;
@@ -88,11 +65,16 @@ impl Tracer {
     }
 
     /// Lets the entry code of a traced function run. Of what it leaves below the stack pointer, the program sees nothing.
-    fn run_entry_code(&mut self, tid: Tid, before: &Registers) -> LiveResult<()> {
+    fn run_entry_code(
+        &mut self,
+        breakpoints: &mut Breakpoints,
+        tid: Tid,
+        before: &Registers,
+    ) -> LiveResult<()> {
         let pc = before.rip;
         let below = before.rsp.saturating_sub(OWN_STACK as u64);
-        let stack = self.tracee.memory.read_up_to(below, OWN_STACK);
-        let hooks = self.tracee.memory.hooks_now();
+        let stack = self.memory.read_up_to(below, OWN_STACK);
+        let hooks = self.memory.hooks_now();
         let copy = hooks.over(pc);
         let copy = copy.and_then(|(_, hook)| hook.trampoline.moved(pc));
         drop(hooks);
@@ -100,21 +82,21 @@ impl Tracer {
             let why = "the entry code of a function leads elsewhere";
             LiveError::Motion(debuginfo::Diagnostic::new(why))
         };
-        self.run_to(tid, copy.ok_or_else(elsewhere)?)?;
+        self.run_to(breakpoints, tid, copy.ok_or_else(elsewhere)?)?;
         if self.registers(tid)?.rsp != before.rsp {
             return Err(elsewhere());
         }
         if stack.len() == OWN_STACK {
-            let _ = self.tracee.memory.write_raw(below, &stack);
+            let _ = self.memory.write_raw(below, &stack);
         }
         // The flags are no part of a call, and our code changes them.
-        ptrace::set_registers(tid, before).map_err(failed("move the thread"))?;
+        self.stopped(tid)?.move_to(before)?;
         self.take_kept_signal(tid)
     }
 
     /// A signal that came while our code ran is delivered between two recorded instructions.
     pub(super) fn take_kept_signal(&mut self, tid: Tid) -> LiveResult<()> {
-        let halt = self.tracee.halt_mut(tid);
+        let halt = self.halt_mut(tid);
         let signal = halt.map_or(0, |halt| std::mem::take(&mut halt.signal));
         self.with_full(tid, |_, full| {
             if signal != 0 {
@@ -126,69 +108,105 @@ impl Tracer {
     }
 
     /// Lets a thread run through our code to where that is left. It may call functions of the C library; no other thread runs.
-    pub(super) fn run_to(&mut self, tid: Tid, target: u64) -> LiveResult<()> {
-        let memory = self.tracee.memory.clone();
+    pub(super) fn run_to(
+        &mut self,
+        breakpoints: &mut Breakpoints,
+        tid: Tid,
+        target: u64,
+    ) -> LiveResult<()> {
+        let memory = self.memory.clone();
         let mut covered = [0];
         memory
             .read_raw(target, &mut covered)
             .and_then(|()| memory.write_raw(target, &[TRAP]))
             .map_err(failed("set a trap"))?;
-        let came = self.run_to_trap(tid, target);
+        let came = self.run_to_trap(breakpoints, tid, target);
         // It was read from there.
         let _ = memory.write_raw(target, &covered);
         came
     }
 
-    fn run_to_trap(&mut self, tid: Tid, target: u64) -> LiveResult<()> {
+    fn run_to_trap(
+        &mut self,
+        breakpoints: &mut Breakpoints,
+        tid: Tid,
+        target: u64,
+    ) -> LiveResult<()> {
         let mut signal = 0;
         loop {
-            ptrace::cont(tid, signal).map_err(failed("resume the thread"))?;
+            let run = self.stopped(tid)?.run(signal);
             signal = 0;
-            let came = ptrace::next_stop_of(tid, false).map_err(failed("wait for the thread"))?;
+            let run = run.map_err(failed("resume the thread"))?;
+            let came = run.came().map_err(failed("wait for the thread"))?;
             let Came::Stopped(stopped, event) = came else {
                 return Err(LiveError::Ended);
             };
             if stopped == libc::SIGTRAP && self.registers(tid)?.rip == target + 1 {
-                return ptrace::set_rip(tid, target).map_err(failed("move the thread"));
+                return self.stopped(tid)?.move_to_pc(target);
             }
             let is_fault = matches!(stopped, libc::SIGSEGV | libc::SIGBUS);
-            if event != 0 || is_fault && decode(self, tid, stopped) == Event::Redirected {
+            if event != 0 || is_fault && breakpoints.passes_fault(&self.stopped(tid)?, stopped) {
                 continue;
             }
             // It is delivered later; where another one is kept already, at once.
-            let kept = self.tracee.halt_mut(tid).map_or(0, |halt| halt.signal);
+            let kept = self.halt_mut(tid).map_or(0, |halt| halt.signal);
             match kept {
-                0 => self.tracee.keep_signal(tid, stopped),
+                0 => self.keep_signal(tid, stopped),
                 _ => signal = stopped,
             }
+        }
+    }
+}
+
+impl Tracer {
+    /// Acts on our code at the entry of a function. Returns whether the thread is not recorded any more.
+    pub(super) fn meets_entry_code(&mut self, tid: Tid, registers: &Registers) -> LiveResult<bool> {
+        let pc = registers.rip;
+        let entry = match self.tracee.memory.hooks_now().over(pc) {
+            Some((entry, hook)) if entry == pc => self.tracee.entry_of(pc, hook),
+            _ => return Ok(false),
+        };
+        let new = self
+            .tracee
+            .with_full(tid, |_, full| Ok(full.hooked.replace(pc) != Some(pc)))?;
+        if new != Some(true) {
+            return Ok(false);
+        }
+        match entry {
+            Entry::Plain => Ok(false),
+            Entry::Traced => self
+                .tracee
+                .run_entry_code(&mut self.breakpoints, tid, registers)
+                .map(|()| false),
+            Entry::Replaced => self.pass_replacement(tid, registers),
         }
     }
 
     /// Our code stands in for a function. Output is noted by nobody then, which the session's recording says.
     fn pass_replacement(&mut self, tid: Tid, registers: &Registers) -> LiveResult<bool> {
-        let name = self.space_now().function_at(registers.rip);
+        let name = self.tracee.space_now().function_at(registers.rip);
         let name = name.map_or_else(|| "a function".to_owned(), |place| place.name.to_string());
         if name.contains("write") {
-            self.with_full(tid, |_, full| {
+            self.tracee.with_full(tid, |_, full| {
                 full.has_unseen_output = true;
                 Ok(())
             })?;
             return Ok(false);
         }
         // Its own code is to run when the thread goes on.
-        self.with_full(tid, |_, full| {
+        self.tracee.with_full(tid, |_, full| {
             full.hooked = None;
             Ok(())
         })?;
         if name.contains("_exit") || name.contains("_Exit") {
             let why = format!("the program exits with code {}", registers.rdi as u8);
-            self.full_ends(tid, Ending::GoesOn(why));
+            self.tracee.full_ends(tid, Ending::GoesOn(why));
             self.abandon_plan(tid);
-            self.run_in_place(tid);
+            self.tracee.run_in_place(&self.probes, &self.journal, tid);
             return Ok(true);
         }
         let why = format!("the recorder's own code stands in for {name}");
-        self.full_ends(tid, Ending::GoesOn(why));
+        self.tracee.full_ends(tid, Ending::GoesOn(why));
         self.halt(tid, Reason::Step, false);
         Ok(true)
     }

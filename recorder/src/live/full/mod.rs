@@ -25,11 +25,14 @@ use store::control::Control;
 
 use super::{
     Live,
+    breakpoints::Breakpoints,
     error::{LiveError, LiveResult},
     event_loop::Tracer,
+    journal::Journal,
     model::Tid,
     stepping::Plan,
     tracee::{
+        Tracee,
         event::Event,
         threads::{Halt, State},
     },
@@ -38,7 +41,7 @@ use crate::{
     Result, clock,
     process::Maps,
     return_trampoline::unhook,
-    stop::{Registers, procfs, ptrace},
+    stop::{Registers, procfs},
 };
 
 /// What recording some instructions has come to, or why it failed.
@@ -103,18 +106,18 @@ impl Tracer {
         let thread = self.tracee.threads.get(&tid);
         let stop = thread.ok_or(LiveError::NoThread(tid))?.stop();
         let stop = stop.ok_or(LiveError::Running(tid))?.number;
-        if let Some(first) = self.first_unshown()
+        if let Some(first) = self.tracee.first_unshown(&self.stops)
             && !self.stops.is_shown(stop)
         {
             return Ok(first - 1);
         }
-        if self.has_call(tid) {
+        if self.tracee.has_call(tid) {
             return Err(refused("it runs a function that was called for you"));
         }
         let newest = self.stops.newest();
         self.abandon_plan(tid);
         self.stop_the_others()?;
-        let full = self.begin_full(tid, wanted)?;
+        let full = self.tracee.begin_full(&self.breakpoints, tid, wanted)?;
         self.journal.records(tid);
         if let Some(thread) = self.tracee.threads.get_mut(&tid) {
             thread.state = State::Halted(Halt::default());
@@ -139,28 +142,31 @@ impl Tracer {
         self.release();
         held
     }
+}
 
-    fn begin_full(&mut self, tid: Tid, wanted: Wanted) -> LiveResult<Full> {
+impl Tracee {
+    fn begin_full(
+        &mut self,
+        breakpoints: &Breakpoints,
+        tid: Tid,
+        wanted: Wanted,
+    ) -> LiveResult<Full> {
         self.leave_vdso(tid)?;
         let mut registers = self.registers(tid)?;
-        let Some(pc) = self.exact_pc(registers.rip) else {
+        let Some(pc) = breakpoints.exact_pc(self, registers.rip) else {
             return Err(refused("it is on its way through the recorder's own code"));
         };
         let hooked = (registers.rip != pc).then_some(pc);
         let (passes, signal) = self.as_it_stood(tid);
         registers.rip = pc;
         let mut threads = vec![(tid, registers)];
-        let others: Vec<Tid> = self.tracee.threads.keys().copied().collect();
+        let others: Vec<Tid> = self.threads.keys().copied().collect();
         for other in others.into_iter().filter(|other| *other != tid) {
             let mut registers = self.registers(other)?;
-            registers.rip = self.original_pc(registers.rip);
+            registers.rip = breakpoints.original_pc(self, registers.rip);
             threads.push((other, registers));
         }
-        let moved = ptrace::set_registers(tid, &registers);
-        moved.map_err(|source| LiveError::System {
-            action: "move the thread",
-            source,
-        })?;
+        self.stopped(tid)?.move_to(&registers)?;
         let begun = self.begin_log(tid, threads, &wanted);
         Ok(Full {
             stepped: begun?,
@@ -182,12 +188,12 @@ impl Tracer {
         const MOST_STEPS: usize = 20_000;
         for _ in 0..MOST_STEPS {
             let pc = self.registers(tid)?.rip;
-            if !Stepped::is_in_vdso(self.tracee.pid, pc) {
+            if !Stepped::is_in_vdso(self.pid, pc) {
                 return Ok(());
             }
             let signal = self.step_once(tid)?;
             if signal != libc::SIGTRAP {
-                self.tracee.keep_signal(tid, signal);
+                self.keep_signal(tid, signal);
             }
         }
         Err(refused("it does not come out of a function of the vDSO"))
@@ -195,15 +201,11 @@ impl Tracer {
 
     /// Whether a thread that resumes passes the trap at its place, and the signal that it is about to get.
     fn as_it_stood(&self, tid: Tid) -> (bool, i32) {
-        let halt = self
-            .tracee
-            .threads
-            .get(&tid)
-            .and_then(|thread| thread.halt());
+        let halt = self.threads.get(&tid).and_then(|thread| thread.halt());
         let Some(halt) = halt else {
             return (true, 0);
         };
-        let passes = halt.is_at_trap || halt.stop.is_some() && !halt.is_before_trap;
+        let passes = halt.passes_trap();
         let is_trapped = matches!(halt.pending, Some(Event::Trap { .. }));
         let signal = match halt.pending {
             Some(Event::Signal { signal, .. }) => signal,
@@ -218,22 +220,22 @@ impl Tracer {
         threads: Vec<(Tid, Registers)>,
         wanted: &Wanted,
     ) -> LiveResult<Stepped> {
-        let memory = &self.tracee.memory;
+        let memory = &self.memory;
         let leave = *memory.hooks_now().leave();
         let is_shadow = |at: u64| {
             SHADOWS
                 .iter()
                 .any(|shadow| (shadow.base..shadow.base.saturating_add(shadow.bytes)).contains(&at))
         };
-        let maps = Maps::read(self.tracee.pid).unwrap_or_default();
+        let maps = Maps::read(self.pid).unwrap_or_default();
         let shared = maps.mappings.iter();
         let rings: Vec<u64> = shared
             .filter(|mapping| mapping.path.starts_with("/memfd:hindsight"))
             .map(|mapping| mapping.range.start)
             .collect();
-        let ran = clock::monotonic_ns().saturating_sub(began(self.tracee.pid));
+        let ran = clock::monotonic_ns().saturating_sub(began(self.pid));
         let standing = Standing {
-            pid: self.tracee.pid,
+            pid: self.pid,
             tid,
             threads,
             command: wanted.command.clone(),
@@ -252,13 +254,13 @@ impl Tracer {
 
     /// Whether a thread is recorded.
     pub fn is_full(&self, tid: Tid) -> bool {
-        let thread = self.tracee.threads.get(&tid);
+        let thread = self.threads.get(&tid);
         thread.is_some_and(|thread| thread.full.is_some())
     }
 
     /// Ends the recording of a thread's instructions, if there is one. A halted thread stands in our code again where it would otherwise.
-    pub fn end_full(&mut self, tid: Tid) {
-        let Some(thread) = self.tracee.threads.get_mut(&tid) else {
+    pub fn end_full(&mut self, journal: &Journal, tid: Tid) {
+        let Some(thread) = self.threads.get_mut(&tid) else {
             return;
         };
         let Some(mut full) = thread.full.take() else {
@@ -276,7 +278,7 @@ impl Tracer {
         }
         self.lower(&mut full);
         if full.signal != 0
-            && let Some(halt) = self.tracee.halt_mut(tid)
+            && let Some(halt) = self.halt_mut(tid)
             && halt.signal == 0
         {
             halt.signal = full.signal;
@@ -286,7 +288,7 @@ impl Tracer {
         let ended = full.stepped.end(ending);
         self.stand_in_ours(tid, full.hooked);
         if full.has_unseen_output {
-            self.journal.send(Control::Warning {
+            journal.send(Control::Warning {
                 ticks: clock::ticks(),
                 message: "what the thread wrote to its output while its instructions were recorded is only in the recording of these".to_owned(),
             });
@@ -297,17 +299,20 @@ impl Tracer {
 
     /// A thread between instructions that a hook has displaced goes on in their copies.
     fn stand_in_ours(&self, tid: Tid, hooked: Option<u64>) {
-        let Ok(registers) = ptrace::registers(tid) else {
+        let Ok(stopped) = self.stopped(tid) else {
+            return;
+        };
+        let Ok(registers) = stopped.registers() else {
             return;
         };
         let pc = registers.rip;
-        let hooks = self.tracee.memory.hooks_now();
+        let hooks = self.memory.hooks_now();
         let copy = hooks
             .over(pc)
             .filter(|(entry, _)| *entry != pc || hooked == Some(pc));
         if let Some(moved) = copy.and_then(|(_, hook)| hook.trampoline.moved(pc)) {
             // On failure the thread was killed.
-            let _ = ptrace::set_rip(tid, moved);
+            let _ = stopped.set_pc(moved);
         }
     }
 
@@ -315,7 +320,7 @@ impl Tracer {
     fn lower(&self, full: &mut Full) {
         if let Some((at, bytes)) = full.lifted.take() {
             // It was read from there; if the memory is gone now, so is our code.
-            let _ = self.tracee.memory.write_raw(at, &bytes);
+            let _ = self.memory.write_raw(at, &bytes);
         }
     }
 }

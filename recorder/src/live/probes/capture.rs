@@ -6,7 +6,9 @@ use store::wire::CAPTURE_REGISTER_WORDS;
 
 use crate::{
     Captures,
-    live::{event_loop::Tracer, journal::read_stack, model::Tid, tracee::machine::RED_ZONE},
+    live::{
+        journal::read_stack, model::Tid, probes::evaluate::Evaluator, tracee::machine::RED_ZONE,
+    },
 };
 
 /// What to capture.
@@ -31,13 +33,13 @@ impl LogpointCapture {
     }
 }
 
-impl Tracer {
+impl Evaluator<'_> {
     /// Captures the state of a thread that passes a logpoint, if enabled.
     pub fn passed(&self, tid: Tid) -> Option<Passed> {
         if !self.probes.capture.any() {
             return None;
         }
-        let machine = self.machine(tid).ok()?;
+        let machine = self.tracee.machine(self.breakpoints, tid).ok()?;
         let register = |number: usize| Some(machine.register(Register(number as u16)).ok()?.0);
         let registers: Option<Vec<u64>> = (0..CAPTURE_REGISTER_WORDS).map(register).collect();
         // Below rsp leaf functions keep their variables.

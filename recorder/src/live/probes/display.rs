@@ -5,9 +5,9 @@ use values::{RenderOptions, render};
 
 use crate::live::{
     error::{LiveError, LiveResult},
-    event_loop::Tracer,
     guard::guarded,
     model::{Display, Displayed, MAX_DISPLAYS, Tid},
+    probes::evaluate::Evaluator,
 };
 
 /// The displayed expressions, in the order in which they were added.
@@ -60,7 +60,7 @@ impl Displays {
     }
 }
 
-impl Tracer {
+impl Evaluator<'_> {
     /// Evaluates the displayed expressions in a halted thread.
     pub fn displayed(&self, tid: Tid) -> Vec<Displayed> {
         let values = self

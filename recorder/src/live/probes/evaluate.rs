@@ -8,10 +8,11 @@ use values::RenderOptions;
 
 use super::limit::Limit;
 use crate::live::{
+    breakpoints::Breakpoints,
     condition::Message,
-    event_loop::Tracer,
     model::{ProbeId, Tid},
-    tracee::machine::LiveMachine,
+    probes::Probes,
+    tracee::{Tracee, machine::LiveMachine},
 };
 
 /// Frames that an expression may need: its own, and the caller's for values that only the caller still has.
@@ -31,7 +32,14 @@ pub(crate) struct Filled {
 /// Time limit for a condition, a message or a displayed value.
 const JUDGE_TIME: Duration = Duration::from_secs(1);
 
-impl Tracer {
+/// Evaluates expressions in a thread that does not run: it reads the program, and changes nothing.
+pub(crate) struct Evaluator<'a> {
+    pub tracee: &'a Tracee,
+    pub breakpoints: &'a Breakpoints,
+    pub probes: &'a Probes,
+}
+
+impl Evaluator<'_> {
     pub fn evaluate_condition(&self, tid: Tid, condition: &Expression) -> Result<bool, String> {
         // Most conditions need no caller, and finding it takes as long as all the rest.
         let alone = self.evaluate_with(tid, condition, 1);
@@ -63,7 +71,7 @@ impl Tracer {
     /// the names that the condition uses, so the outer frames are searched too.
     pub fn evaluate_outwards(&self, tid: Tid, condition: &Expression) -> Result<bool, String> {
         let machine = self.judged_machine(tid)?;
-        let space = self.space_now();
+        let space = self.tracee.space_now();
         let frames = backtrace(&space, &machine, MOST_FRAMES).frames;
         let mut first = None;
         for index in 0..frames.len() {
@@ -140,7 +148,10 @@ impl Tracer {
 
     /// Returns a thread whose memory can be read for a limited time only, since the tracer does nothing else meanwhile.
     pub(super) fn judged_machine(&self, tid: Tid) -> Result<LiveMachine, String> {
-        let machine = self.machine(tid).map_err(|error| error.one_line())?;
+        let machine = self
+            .tracee
+            .machine(self.breakpoints, tid)
+            .map_err(|error| error.one_line())?;
         Ok(machine.limited(Limit::new(JUDGE_TIME)))
     }
 
@@ -151,7 +162,7 @@ impl Tracer {
         work: impl FnOnce(&Context<'_>) -> R,
     ) -> Result<R, String> {
         let machine = self.judged_machine(tid)?;
-        let space = self.space_now();
+        let space = self.tracee.space_now();
         let frames = backtrace(&space, &machine, most).frames;
         Ok(work(&Context {
             space: &space,

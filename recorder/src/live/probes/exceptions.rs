@@ -9,10 +9,10 @@ use debuginfo::Glob;
 use super::emulate::{Call, Program, follow};
 use crate::{
     live::{
-        event_loop::Tracer,
         model::{Location, Tid},
+        tracee::Tracee,
     },
-    stop::{Registers, ptrace},
+    stop::Registers,
 };
 
 /// Longer texts are cut.
@@ -44,10 +44,21 @@ struct Class {
     at: Option<u64>,
 }
 
-impl Tracer {
+/// Finds out what a thread has thrown: it only reads the program.
+pub(crate) struct Exceptions<'t> {
+    pub(super) tracee: &'t Tracee,
+}
+
+impl<'t> Exceptions<'t> {
+    pub fn of(tracee: &'t Tracee) -> Self {
+        Self { tracee }
+    }
+}
+
+impl Exceptions<'_> {
     /// Returns what a thread at the entry of `__cxa_throw` throws, if its type or one of its bases matches.
     pub fn thrown(&self, tid: Tid, pattern: Option<&str>) -> Option<Thrown> {
-        let registers = ptrace::registers(tid).ok()?;
+        let registers = self.tracee.registers(tid).ok()?;
         // __cxa_throw (void * object, std::type_info * type, ...)
         self.described(&registers, registers.rdi, registers.rsi, pattern)
     }
@@ -55,7 +66,7 @@ impl Tracer {
     /// Returns the uncaught exception of a thread at the entry of `std::terminate`. That function may be called without
     /// an exception; then any pattern matches.
     pub fn unhandled(&self, tid: Tid, pattern: Option<&str>) -> Option<Thrown> {
-        let registers = ptrace::registers(tid).ok()?;
+        let registers = self.tracee.registers(tid).ok()?;
         match self.current_exception(&registers) {
             Some((object, type_info)) => self.described(&registers, object, type_info, pattern),
             None => Some(Thrown {
@@ -67,13 +78,14 @@ impl Tracer {
 
     /// Returns the exception of a type at an address, thrown or caught by a thread.
     pub fn exception_at(&self, tid: Tid, object: u64, type_info: u64) -> Option<Thrown> {
-        let registers = ptrace::registers(tid).ok()?;
+        let registers = self.tracee.registers(tid).ok()?;
         self.described(&registers, object, type_info, None)
     }
 
     /// Returns the panic of a thread at the entry of `rust_panic`.
     pub fn panicked(&self, tid: Tid) -> Thrown {
-        let message = ptrace::registers(tid)
+        let registers = self.tracee.registers(tid);
+        let message = registers
             .ok()
             .and_then(|registers| self.panic_text(&registers));
         Thrown {
@@ -208,8 +220,8 @@ impl Tracer {
 
     /// Returns the object and the type_info of the exception that the thread is handling.
     fn current_exception(&self, registers: &Registers) -> Option<(u64, u64)> {
-        let space = self.space_now();
-        let entry = |name: &str| Some(self.entries(&space, name).first()?.address);
+        let space = self.tracee.space_now();
+        let entry = |name: &str| Some(self.tracee.entries(&space, name).first()?.address);
         let (globals, _) = self.follow(registers, entry("__cxa_get_globals")?, [0; 2])?;
         let (type_info, _) =
             self.follow(registers, entry("__cxa_current_exception_type")?, [0; 2])?;
@@ -299,13 +311,13 @@ impl Tracer {
     }
 }
 
-impl Program for Tracer {
+impl Program for Exceptions<'_> {
     fn read(&self, address: u64, bytes: &mut [u8]) -> Option<()> {
         self.tracee.memory.read(address, bytes).ok()
     }
 
     fn callee(&self, target: u64) -> Option<u64> {
-        let space = self.space_now();
+        let space = self.tracee.space_now();
         let Some(module) = space.at(target) else {
             return Some(target);
         };
@@ -344,7 +356,7 @@ fn any_is_like<'n>(pattern: &str, mut names: impl Iterator<Item = &'n str>) -> b
     names.any(|name| glob.matches(name))
 }
 
-impl Tracer {
+impl Tracee {
     /// Returns whether no loaded module has a throwable type with such a name. It may be wrong if the program's own
     /// types are not among its symbols.
     pub fn throws_nothing_like(&self, location: &Location) -> bool {

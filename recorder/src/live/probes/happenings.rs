@@ -5,7 +5,7 @@
 //! back to before the call, which it makes when it is resumed; a thread that has created a process stops after the call
 //! that did so.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, io};
 
 use debuginfo::Glob;
 
@@ -15,14 +15,10 @@ use crate::{
         event_loop::Tracer,
         happening::{Happening, system_call},
         model::{Location, ProbeId, Reason, Tid},
-        remote_call::syscall::wait_for,
-        tracee::{
-            event::Event,
-            threads::{Run, State},
-        },
+        probes::{Probes, exceptions::Exceptions},
+        tracee::{Tracee, event::Event, stopped::Stopped},
     },
     process::{Maps, maps::MappedFile, status::Seccomp},
-    stop::ptrace,
 };
 
 /// Length of the instruction `syscall`.
@@ -41,12 +37,12 @@ pub(crate) enum Done {
     Executed,
 }
 
-impl Tracer {
+impl Probes {
     fn catcher(&self, is_it: impl Fn(&Happening) -> bool) -> Option<ProbeId> {
         // This runs whenever a thread is resumed, and there may be thousands of breakpoints: those of events have no
         // places.
-        let placeless = self.probes.placeless.iter();
-        let mut all = placeless.filter_map(|id| self.probes.by_id.get(id));
+        let placeless = self.placeless.iter();
+        let mut all = placeless.filter_map(|id| self.by_id.get(id));
         let found = all.find(|probe| {
             let happening = match &probe.view.spec.location {
                 Location::Event(happening) => happening,
@@ -64,22 +60,98 @@ impl Tracer {
         })
     }
 
+    /// Returns what has happened at the entry of a function of [`Happening::entries`]; `None` if the catchpoint does
+    /// not wait for it.
+    pub fn happened(&mut self, tracee: &Tracee, tid: Tid, happening: &Happening) -> Option<Thrown> {
+        let told = |what| Thrown {
+            what,
+            message: None,
+        };
+        match happening {
+            Happening::Handler => Some(
+                Exceptions::of(tracee)
+                    .handled(tid)
+                    .unwrap_or_else(|| told("an exception".to_owned())),
+            ),
+            Happening::Rethrow => {
+                let again = Exceptions::of(tracee).unhandled(tid, None)?;
+                Some(Thrown {
+                    what: format!("thrown again: {}", again.what),
+                    ..again
+                })
+            }
+            Happening::Load(pattern) => self.loaded(tracee, pattern.as_deref()).map(told),
+            _ => None,
+        }
+    }
+
+    /// Names the libraries that match, are mapped, and were not when last looked at; `None` if there are none.
+    fn loaded(&mut self, tracee: &Tracee, pattern: Option<&str>) -> Option<String> {
+        let files = Maps::read(tracee.pid).ok()?.files();
+        let starts: BTreeSet<u64> = files.iter().map(|file| file.range.start).collect();
+        let known = &mut self.mapped_before;
+        known.retain(|start| starts.contains(start));
+        let glob = pattern.map(Glob::new);
+        let is_meant = |file: &&MappedFile| {
+            let name = file.path.file_name().map(|name| name.to_string_lossy());
+            let matches = |glob: &Glob| name.is_some_and(|name| glob.matches(&name));
+            glob.as_ref().is_none_or(matches)
+        };
+        // Another catchpoint may wait for the others.
+        let new: Vec<String> = (files.iter().filter(is_meant))
+            .filter(|file| known.insert(file.range.start))
+            .map(|file| file.path.display().to_string())
+            .collect();
+        (!new.is_empty()).then(|| format!("load: {}", new.join(", ")))
+    }
+
+    /// Notes which files are mapped now.
+    pub fn look_at_files(&mut self, tracee: &Tracee) {
+        let maps = Maps::read(tracee.pid);
+        let files = maps.map(|maps| maps.files()).unwrap_or_default();
+        self.mapped_before = files.iter().map(|file| file.range.start).collect();
+    }
+}
+
+impl Tracee {
     /// Resumes a thread, up to its next system call if those are watched.
-    pub fn run_thread(&self, tid: Tid, signal: i32) {
-        let thread = self.tracee.threads.get(&tid);
+    pub fn run_thread(&mut self, probes: &Probes, tid: Tid, signal: i32) {
+        let thread = self.threads.get(&tid);
         let is_leaving = thread.is_some_and(|thread| thread.done.is_some());
         let sees_calls = || {
             let is_sandboxed = thread.is_some_and(|thread| thread.is_sandboxed);
             let is_caught = |happening: &Happening| matches!(happening, Happening::Syscall(_));
-            !is_sandboxed && self.catcher(is_caught).is_some()
+            !is_sandboxed && probes.catcher(is_caught).is_some()
         };
-        // On failure the thread was killed; its end will be reported.
-        let _ = match is_leaving || sees_calls() {
-            true => ptrace::cont_to_call(tid, signal),
-            false => ptrace::cont(tid, signal),
-        };
+        let to_call = is_leaving || sees_calls();
+        match self.resumable(tid) {
+            Some(thread) if to_call => thread.run_to_call(signal),
+            Some(thread) => thread.run(signal),
+            None => {}
+        }
     }
 
+    pub fn forget_passed(&mut self, tid: Tid) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.passes_call = None;
+        }
+    }
+
+    /// Moves a thread that has entered a system call back to before the call, which the kernel skips. A filter of a
+    /// sandbox would see the skipped call and might end the program; a filter that also applies to us is a container's.
+    fn take_back(&mut self, tid: Tid, number: u64) -> bool {
+        if Seccomp::of(tid) > Seccomp::of(std::process::id() as i32) {
+            if let Some(thread) = self.threads.get_mut(&tid) {
+                thread.is_sandboxed = true;
+            }
+            return false;
+        }
+        let stopped = self.stopped(tid);
+        stopped.is_ok_and(|stopped| skips_call(&stopped, number).is_ok())
+    }
+}
+
+impl Tracer {
     /// Makes running threads report their system calls from now on.
     pub fn see_calls(&mut self) {
         if !self.tracee.is_held {
@@ -97,7 +169,7 @@ impl Tracer {
             Done::Executed => *happening == Happening::Exec,
         };
         if !self.is_unattended
-            && self.catcher(is_it).is_some()
+            && self.probes.catcher(is_it).is_some()
             && let Some(thread) = self.tracee.threads.get_mut(&tid)
         {
             thread.done = Some(done);
@@ -106,33 +178,36 @@ impl Tracer {
 
     /// Handles a thread at the beginning or at the end of a system call.
     pub fn at_call(&mut self, tid: Tid) {
-        let Some(number) = ptrace::call_entered(tid) else {
+        let stopped = self.tracee.stopped(tid).ok();
+        let Some(number) = stopped.and_then(|stopped| stopped.call_entered()) else {
             let thread = self.tracee.threads.get_mut(&tid);
             match thread.and_then(|thread| thread.done.take()) {
                 Some(done) => self.reported(tid, Event::Done(done)),
                 None if self.tracee.is_held => {}
-                None => self.run_thread_on(tid),
+                None => self.tracee.run_thread(&self.probes, tid, 0),
             }
             return;
         };
-        let Ok(registers) = ptrace::registers(tid) else {
+        let Ok(registers) = self.tracee.registers(tid) else {
             return;
         };
         // Calls by our own code have no place in the program.
-        let place = self.exact_pc(registers.rip.wrapping_sub(SYSCALL_BYTES));
+        let place = self
+            .breakpoints
+            .exact_pc(&self.tracee, registers.rip.wrapping_sub(SYSCALL_BYTES));
         let passed = self
             .tracee
             .threads
             .get(&tid)
             .and_then(|thread| thread.passes_call);
         let is_new = place.is_some() && place != passed;
-        let id = self.catches_call(number).filter(|_| is_new);
+        let id = self.probes.catches_call(number).filter(|_| is_new);
         if id.is_none() && !self.tracee.is_held {
-            self.forget_passed(tid);
-            self.run_thread_on(tid);
+            self.tracee.forget_passed(tid);
+            self.tracee.run_thread(&self.probes, tid, 0);
             return;
         }
-        match (self.take_back(tid, number), id) {
+        match (self.tracee.take_back(tid, number), id) {
             (true, Some(_)) => self.reported(tid, Event::Call { number }),
             // It makes the call when it is released.
             (true, None) => {}
@@ -141,60 +216,19 @@ impl Tracer {
                     let why = "a thread in a sandbox (seccomp) is not stopped before a system call";
                     self.stops.failures.judged(id, true, Some(why));
                 }
-                self.run_thread_on(tid);
+                self.tracee.run_thread(&self.probes, tid, 0);
             }
         }
-    }
-
-    fn forget_passed(&mut self, tid: Tid) {
-        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-            thread.passes_call = None;
-        }
-    }
-
-    /// Resumes a thread that is in a system call.
-    fn run_thread_on(&mut self, tid: Tid) {
-        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-            thread.state = State::Running(Run::default());
-        }
-        self.run_thread(tid, 0);
-    }
-
-    /// Moves a thread that has entered a system call back to before the call, which the kernel skips. A filter of a
-    /// sandbox would see the skipped call and might end the program; a filter that also applies to us is a container's.
-    fn take_back(&mut self, tid: Tid, number: u64) -> bool {
-        if Seccomp::of(tid) > Seccomp::of(std::process::id() as i32) {
-            if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-                thread.is_sandboxed = true;
-            }
-            return false;
-        }
-        let Ok(entered) = ptrace::registers(tid) else {
-            return false;
-        };
-        let mut skipped = entered;
-        skipped.orig_rax = u64::MAX;
-        let is_skipped = ptrace::set_registers(tid, &skipped).is_ok()
-            && ptrace::cont_to_call(tid, 0).is_ok()
-            && wait_for(tid).is_some();
-        if !is_skipped {
-            return false;
-        }
-        let mut before = entered;
-        before.rip = entered.rip.wrapping_sub(SYSCALL_BYTES);
-        before.rax = number;
-        before.orig_rax = u64::MAX;
-        ptrace::set_registers(tid, &before).is_ok()
     }
 
     /// Handles a thread before a system call that is caught.
     pub fn call_caught(&mut self, tid: Tid, number: u64) {
-        let pc = self.pc(tid);
+        let pc = self.breakpoints.pc(&self.tracee, tid);
         if let Some(thread) = self.tracee.threads.get_mut(&tid) {
             thread.passes_call = pc;
         }
         let what = format!("system call {}", system_call(number));
-        let id = self.catches_call(number);
+        let id = self.probes.catches_call(number);
         if !self.stop_for(tid, id, what) {
             self.go_on(tid);
         }
@@ -208,14 +242,16 @@ impl Tracer {
                     false => (Happening::Fork, "fork"),
                     true => (Happening::Vfork, "vfork"),
                 };
-                let id = self.catcher(|happening| *happening == wanted);
+                let id = self.probes.catcher(|happening| *happening == wanted);
                 (id, format!("{word}: new process {child}"))
             }
             Done::Executed => {
                 let exe = std::fs::read_link(format!("/proc/{}/exe", self.tracee.pid));
                 let exe =
                     exe.map_or_else(|_| "a program".to_owned(), |exe| exe.display().to_string());
-                let id = self.catcher(|happening| *happening == Happening::Exec);
+                let id = self
+                    .probes
+                    .catcher(|happening| *happening == Happening::Exec);
                 (id, format!("exec: {exe}"))
             }
         };
@@ -234,61 +270,12 @@ impl Tracer {
         self.halt(tid, Reason::Happened { probe, hits, what }, all_threads);
         true
     }
+}
 
-    /// Returns what has happened at the entry of a function of [`Happening::entries`]; `None` if the catchpoint does
-    /// not wait for it.
-    pub fn happened(&mut self, tid: Tid, happening: &Happening) -> Option<Thrown> {
-        let told = |what| Thrown {
-            what,
-            message: None,
-        };
-        match happening {
-            Happening::Handler => Some(
-                self.handled(tid)
-                    .unwrap_or_else(|| told("an exception".to_owned())),
-            ),
-            Happening::Rethrow => {
-                let again = self.unhandled(tid, None)?;
-                Some(Thrown {
-                    what: format!("thrown again: {}", again.what),
-                    ..again
-                })
-            }
-            Happening::Load(pattern) => self.loaded(pattern.as_deref()).map(told),
-            _ => None,
-        }
-    }
-
-    /// Names the libraries that match, are mapped, and were not when last looked at; `None` if there are none.
-    fn loaded(&mut self, pattern: Option<&str>) -> Option<String> {
-        let files = Maps::read(self.tracee.pid).ok()?.files();
-        let starts: BTreeSet<u64> = files.iter().map(|file| file.range.start).collect();
-        let known = &mut self.probes.mapped_before;
-        known.retain(|start| starts.contains(start));
-        let glob = pattern.map(Glob::new);
-        let is_meant = |file: &&MappedFile| {
-            let name = file.path.file_name().map(|name| name.to_string_lossy());
-            let matches = |glob: &Glob| name.is_some_and(|name| glob.matches(&name));
-            glob.as_ref().is_none_or(matches)
-        };
-        // Another catchpoint may wait for the others.
-        let new: Vec<String> = (files.iter().filter(is_meant))
-            .filter(|file| known.insert(file.range.start))
-            .map(|file| file.path.display().to_string())
-            .collect();
-        (!new.is_empty()).then(|| format!("load: {}", new.join(", ")))
-    }
-
-    /// Notes which files are mapped now.
-    pub fn look_at_files(&mut self) {
-        let maps = Maps::read(self.tracee.pid);
-        let files = maps.map(|maps| maps.files()).unwrap_or_default();
-        self.probes.mapped_before = files.iter().map(|file| file.range.start).collect();
-    }
-
+impl Exceptions<'_> {
     /// Returns the exception of a thread at the entry of `__cxa_begin_catch`, unless it refers to another one.
     fn handled(&self, tid: Tid) -> Option<Thrown> {
-        let unwind_header = ptrace::registers(tid).ok()?.rdi;
+        let unwind_header = self.tracee.registers(tid).ok()?.rdi;
         let word = |at: u64| self.tracee.memory.word(at).ok();
         if word(unwind_header)? & 1 != 0 {
             return None;
@@ -300,4 +287,19 @@ impl Tracer {
             type_info,
         )
     }
+}
+
+/// Lets the kernel skip the system call that a thread has entered, and moves the thread back to before it.
+fn skips_call(stopped: &Stopped<'_>, number: u64) -> io::Result<()> {
+    let entered = stopped.registers()?;
+    let mut skipped = entered;
+    skipped.orig_rax = u64::MAX;
+    stopped.set_registers(&skipped)?;
+    let call = stopped.run_to_call()?;
+    call.signal().map_err(io::Error::other)?;
+    let mut before = entered;
+    before.rip = entered.rip.wrapping_sub(SYSCALL_BYTES);
+    before.rax = number;
+    before.orig_rax = u64::MAX;
+    stopped.set_registers(&before)
 }

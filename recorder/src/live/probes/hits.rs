@@ -1,17 +1,13 @@
 //! Handles a thread that reaches a probe, throws, or is about to receive a signal.
 
-use store::control::Control;
-
-use super::{evaluate::Filled, exceptions::Thrown};
-use crate::{
-    clock,
-    live::{
-        breakpoints::sites::User,
-        condition::Condition,
-        event_loop::Tracer,
-        guard::guarded,
-        model::{Action, Location, ProbeId, Reason, Tid},
-    },
+use super::exceptions::Thrown;
+use crate::live::{
+    breakpoints::{Breakpoints, sites::User},
+    event_loop::Tracer,
+    model::{Action, Location, ProbeId, Reason, Tid},
+    probes::judge::Wanted,
+    remote_call::RemoteCalls,
+    tracee::{Tracee, threads::Trap},
 };
 
 /// Signals caused by the program itself that end it unless it handles them.
@@ -25,18 +21,11 @@ const FAULTS: [i32; 7] = [
     libc::SIGTRAP,
 ];
 
-/// A hit of a probe.
-pub(crate) struct Wanted {
-    /// How often the probe was hit, including this time.
-    pub hits: u64,
-    thrown: Option<Thrown>,
-}
-
 impl Tracer {
     /// Handles a thread at the trap of a site.
     pub fn hit(&mut self, tid: Tid, address: u64) {
         if let Some(halt) = self.tracee.halt_mut(tid) {
-            halt.is_at_trap = true;
+            halt.trap = Trap::Hit;
         }
         self.look_at_faults(tid, address);
         let Some(site) = self.breakpoints.sites.at(address) else {
@@ -55,7 +44,7 @@ impl Tracer {
             .threads
             .get(&tid)
             .is_some_and(|thread| thread.is_stepping);
-        if is_stepping && self.has_plan(tid) {
+        if is_stepping && self.tracee.has_plan(tid) {
             self.look_again(tid, address);
         } else {
             self.go(tid, false);
@@ -70,9 +59,9 @@ impl Tracer {
             match user {
                 User::Unwind => self.before_unwinding(tid, address),
                 User::Probe(id) => {
-                    let (before, inside) = self.known_calls(*id, address);
-                    self.set_calls_to_come(tid, inside);
-                    if self.logs_in_calls(*id) {
+                    let (before, inside) = self.probes.known_calls(&self.tracee, *id, address);
+                    self.tracee.set_calls_to_come(tid, inside);
+                    if self.probes.logs_in_calls(*id) {
                         self.enter_logged(tid, *id);
                         continue;
                     }
@@ -85,7 +74,7 @@ impl Tracer {
                 User::Step(_) => {}
             }
         }
-        self.set_calls_to_come(tid, calls_to_come);
+        self.tracee.set_calls_to_come(tid, calls_to_come);
         let Some((reason, all_threads)) = stop else {
             return false;
         };
@@ -93,24 +82,21 @@ impl Tracer {
         true
     }
 
-    pub fn set_calls_to_come(&mut self, tid: Tid, count: usize) {
-        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-            thread.calls_to_come = count;
-        }
-    }
-
     /// Decides whether a probe stops a thread. Logs the message of a logpoint.
     pub fn judge(&mut self, tid: Tid, id: ProbeId) -> Option<(Reason, bool)> {
         let here = |tracer: &Tracer| {
-            let general = tracer.registers(tid).ok()?;
-            Some((tracer.original_pc(general.rip), general.rsp))
+            let general = tracer.tracee.registers(tid).ok()?;
+            Some((
+                tracer.breakpoints.original_pc(&tracer.tracee, general.rip),
+                general.rsp,
+            ))
         };
         let mut asks = std::mem::take(&mut self.probes.stopless);
         let decided = asks.take_decided(tid, id, || here(self));
         self.probes.stopless = asks;
         let wanted = match decided {
             Some(hits) => Wanted { hits, thrown: None },
-            None => self.evaluate_probe(tid, id)?,
+            None => self.judging().evaluate_probe(tid, id)?,
         };
         let probe = self.probes.by_id.get(&id)?;
         let Action::Break { all_threads, once } = probe.view.spec.action else {
@@ -138,7 +124,7 @@ impl Tracer {
                     }
                 );
                 let (thrown, text) = (what.clone(), message.clone());
-                let pc = self.pc(tid);
+                let pc = self.breakpoints.pc(&self.tracee, tid);
                 self.journal
                     .exception(tid, None, Some(thrown), unhandled, pc, text);
                 Reason::Throw {
@@ -156,140 +142,33 @@ impl Tracer {
         Some((reason, all_threads))
     }
 
-    /// Returns the hit if a probe applies to a thread: its condition holds, the exception matches, and the hit count is
-    /// reached. Counts the hit. Logs a message.
-    pub fn evaluate_probe(&mut self, tid: Tid, id: ProbeId) -> Option<Wanted> {
-        self.count_arrival(tid, id);
-        let wanted = self.is_meant(tid, id);
-        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-            thread.hit_count = None;
-        }
-        wanted
-    }
-
-    fn is_meant(&mut self, tid: Tid, id: ProbeId) -> Option<Wanted> {
-        let probe = self.probes.by_id.get(&id)?;
-        if probe.view.spec.condition.is_some() && !self.holds(tid, id) {
-            return None;
-        }
-        let spec = &self.probes.by_id.get(&id)?.view.spec;
-        let (hit_count, logs) = (spec.hit_count, spec.action.message().is_some());
-        let thrown = match &spec.location.clone() {
-            Location::Throw {
-                pattern,
-                unhandled_only: false,
-            } => Some(self.thrown(tid, pattern.as_deref())?),
-            Location::Throw { pattern, .. } => Some(self.unhandled(tid, pattern.as_deref())?),
-            Location::Panic => Some(self.panicked(tid)),
-            Location::Event(happening) if !happening.entries().is_empty() => {
-                Some(self.happened(tid, happening)?)
-            }
-            _ => None,
-        };
-        let (hits, passed_until) = {
-            let probe = self.probes.by_id.get_mut(&id)?;
-            probe.view.hits += 1;
-            let probe = self.probes.by_id.get(&id)?;
-            self.tell_count(probe);
-            (self.total_hits(probe), probe.view.passed_until)
-        };
-        if passed_until != 0 && hits >= passed_until {
-            self.all_skipped(id);
-        }
-        if hits <= passed_until || (hit_count != 0 && hits != hit_count) {
-            return None;
-        }
-        if logs {
-            self.log(tid, id);
-        }
-        Some(Wanted { hits, thrown })
-    }
-
-    /// Lets the program evaluate a probe again, of which no more hits are skipped.
-    fn all_skipped(&mut self, id: ProbeId) {
-        if let Some(probe) = self.probes.by_id.get_mut(&id) {
-            probe.view.passed_until = 0;
-        }
-        self.compile_later(id);
-    }
-
-    fn log(&mut self, tid: Tid, id: ProbeId) {
-        let filled = guarded(|| self.fill_in(tid, id));
-        let filled = filled.unwrap_or_else(|error| Filled {
-            text: format!("<error: {}>", error.one_line()),
-            values: Vec::new(),
-            error: Some(error.one_line()),
-        });
-        let Filled {
-            text,
-            values,
-            error,
-        } = filled;
-        self.stops.failures.judged(id, false, error.as_deref());
-        let passed = self.passed(tid);
-        self.journal.send(Control::Logpoint {
-            ticks: clock::ticks(),
-            tid: tid as u32,
-            probe: id,
-            message: text,
-            values,
-            passed: passed.map(Box::new),
-        });
-    }
-
     /// As [`judge`](Self::judge), for watched memory. Returns whether all threads are to stop.
     pub fn judge_watch(&mut self, tid: Tid, id: ProbeId) -> Option<bool> {
         self.judge(tid, id).map(|(_, all_threads)| all_threads)
     }
 
-    fn holds(&self, tid: Tid, id: ProbeId) -> bool {
-        let Some(probe) = self.probes.by_id.get(&id) else {
-            return false;
-        };
-        let is_watched = matches!(probe.view.spec.location, Location::Memory { .. });
-        let evaluated = guarded(|| match &probe.view.spec.condition {
-            None => Ok(true),
-            Some(Condition::JavaScript(_)) => self.judge_script(tid, id, is_watched),
-            Some(Condition::Own(condition)) if is_watched => self.evaluate_outwards(tid, condition),
-            Some(Condition::Own(condition)) => self.evaluate_condition(tid, condition),
-        });
-        let evaluated = evaluated.unwrap_or_else(|error| Err(error.one_line()));
-        let why = evaluated.as_ref().err().map(String::as_str);
-        self.stops.failures.judged(id, true, why);
-        match evaluated {
-            Ok(holds) => holds,
-            Err(error) => {
-                self.journal.send(Control::ConditionError {
-                    ticks: clock::ticks(),
-                    tid: tid as u32,
-                    probe: id,
-                    condition: probe.view.spec.condition_text().unwrap_or_default(),
-                    error,
-                });
-                false
-            }
-        }
-    }
-
     /// Handles a thread that is about to receive a signal.
     pub fn signalled(&mut self, tid: Tid, signal: i32, fault_address: Option<u64>) {
-        let fatal = self.is_fatal(tid, signal);
-        if self.has_call(tid) && (fatal || FAULTS.contains(&signal)) {
+        let fatal = self
+            .breakpoints
+            .is_fatal(&mut self.calls, &mut self.tracee, tid, signal);
+        if self.tracee.has_call(tid) && (fatal || FAULTS.contains(&signal)) {
             self.call_failed(tid, signal);
             return;
         }
         self.tracee.keep_signal(tid, signal);
-        if self.has_call(tid) {
+        if self.tracee.has_call(tid) {
             // Its handler runs within the function.
-            self.run_in_place(tid);
+            self.tracee.run_in_place(&self.probes, &self.journal, tid);
             return;
         }
         if fatal && signal == libc::SIGTRAP {
-            self.let_trap_end(tid);
+            self.breakpoints
+                .let_trap_end(&mut self.calls, &mut self.tracee, tid);
         }
         if self.is_unattended {
             // The runtime has the program's last moment recorded.
-            self.run_in_place(tid);
+            self.tracee.run_in_place(&self.probes, &self.journal, tid);
             return;
         }
         let probe = self
@@ -305,7 +184,7 @@ impl Tracer {
             .map(|probe| probe.view.id);
         if probe.is_some() {
             // The condition refers to a place in the program. A thread that cannot be moved was killed.
-            let _ = self.leave_ours(tid);
+            let _ = self.breakpoints.leave_ours(&mut self.tracee, tid);
         }
         if probe.is_some() || fatal || FAULTS.contains(&signal) {
             self.journal
@@ -322,15 +201,31 @@ impl Tracer {
                 probe,
             };
             self.halt(tid, reason, all_threads);
-        } else if self.has_plan(tid) && self.tracee.threads[&tid].is_stepping {
+        } else if self.tracee.has_plan(tid) && self.tracee.threads[&tid].is_stepping {
             self.signal_while_stepping(tid, signal);
         } else {
-            self.run_in_place(tid);
+            self.tracee.run_in_place(&self.probes, &self.journal, tid);
         }
     }
+}
 
+impl Tracee {
+    pub fn set_calls_to_come(&mut self, tid: Tid, count: usize) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.calls_to_come = count;
+        }
+    }
+}
+
+impl Breakpoints {
     /// Returns whether the signal will end the program unhandled. `tid` is about to receive it.
-    fn is_fatal(&mut self, tid: Tid, signal: i32) -> bool {
+    fn is_fatal(
+        &mut self,
+        calls: &mut RemoteCalls,
+        tracee: &mut Tracee,
+        tid: Tid,
+        signal: i32,
+    ) -> bool {
         let harmless = [
             libc::SIGCHLD,
             libc::SIGURG,
@@ -341,10 +236,11 @@ impl Tracer {
             libc::SIGTTIN,
             libc::SIGTTOU,
         ];
-        if harmless.contains(&signal) || self.tracee.ignores(signal) {
+        if harmless.contains(&signal) || tracee.ignores(signal) {
             return false;
         }
         // The runtime's handler does not count as the program's.
-        !self.tracee.handles(signal) || signal == libc::SIGTRAP && self.is_trap_handler_ours(tid)
+        !tracee.handles(signal)
+            || signal == libc::SIGTRAP && self.is_trap_handler_ours(calls, tracee, tid)
     }
 }

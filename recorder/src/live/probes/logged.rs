@@ -22,8 +22,10 @@ use crate::{
     live::{
         error::{LiveError, LiveResult},
         event_loop::Tracer,
+        journal::Journal,
         model::{Location, LoggedPlace, ProbeId, ProbeState, Tid},
-        tracee::event::Event,
+        probes::Probes,
+        tracee::{Tracee, event::Event},
     },
 };
 
@@ -78,10 +80,10 @@ impl WriteLog {
     }
 }
 
-impl Tracer {
+impl Tracee {
     /// Finds the memory of a place. `Ok(None)`: no loaded module has such a variable.
     pub fn find_logged(&self, place: &LoggedPlace) -> LiveResult<Option<Found>> {
-        let memory = &self.tracee.memory;
+        let memory = &self.memory;
         let machine = Globals(|address, bytes: &mut [u8]| memory.read(address, bytes));
         match logged_place::find(place, &self.space_now(), &machine) {
             Ok(found) => Ok(Some(found)),
@@ -92,6 +94,27 @@ impl Tracer {
         }
     }
 
+    /// Reads the bytes of a place; `None`: there is no memory.
+    fn bytes_at(&self, place: Place) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; place.len as usize];
+        let read = self.memory.read(place.address, &mut bytes);
+        read.is_ok().then_some(bytes)
+    }
+
+    /// Returns the other threads that have also accessed one of these places, and are still to be handled.
+    pub fn others_that_accessed(&self, tid: Tid, registers: u64) -> Vec<Tid> {
+        let accessed = |event: &Option<Event>| matches!(event, Some(Event::Watch { bits }) if bits & registers != 0);
+        let threads = self.threads.iter();
+        threads
+            .filter(|(other, thread)| {
+                **other != tid && thread.halt().is_some_and(|halt| accessed(&halt.pending))
+            })
+            .map(|(other, _)| *other)
+            .collect()
+    }
+}
+
+impl Tracer {
     /// Finds a place and begins to log its writes: all that it needs is watched, or nothing. `None`: there is no such variable yet.
     ///
     /// No thread runs meanwhile, so that no pointer changes unseen.
@@ -103,7 +126,7 @@ impl Tracer {
         let was_holding = self.tracee.is_held;
         // A thread that does not stop may change a pointer; its next write shows it.
         let _ = self.hold();
-        let found = self.find_logged(place);
+        let found = self.tracee.find_logged(place);
         let armed = found.and_then(|found| match found {
             Some(found) => {
                 self.arm_logged(probe, &place.to_string(), &found)?;
@@ -153,11 +176,11 @@ impl Tracer {
         place: Place,
         role: Role,
     ) -> LiveResult<()> {
-        let last = self.bytes_at(place);
+        let last = self.tracee.bytes_at(place);
         self.probes.write_log.newest += 1;
         let number = self.probes.write_log.newest;
         self.watch_to_log((probe, number), target, place)?;
-        let space = self.space_now();
+        let space = self.tracee.space_now();
         let module = space.at(place.address).map(|module| module.range.clone());
         self.probes.write_log.places.push(Logged {
             number,
@@ -181,50 +204,21 @@ impl Tracer {
         let place = place.clone();
         self.unwatch_logged(probe);
         match self.begin_logging(probe, &place) {
-            Ok(Some(found)) => self.warn_of_lost_pointer(probe, &found),
+            Ok(Some(found)) => {
+                self.probes
+                    .warn_of_lost_pointer(&self.tracee, &self.journal, probe, &found)
+            }
             Ok(None) => {}
             Err(error) => {
                 let why = error.one_line();
-                self.warn_of_logged(probe, &format!("no longer logged: {why}"));
+                self.probes.warn_of_logged(
+                    &self.tracee,
+                    &self.journal,
+                    probe,
+                    &format!("no longer logged: {why}"),
+                );
             }
         }
-    }
-
-    /// A pointer that is set but leads to no memory will not be looked at again if that memory is mapped later.
-    fn warn_of_lost_pointer(&mut self, probe: ProbeId, found: &Found) {
-        let Found::Followed {
-            pointers,
-            target: None,
-        } = found
-        else {
-            return;
-        };
-        let last = pointers.last().and_then(|pointer| self.bytes_at(*pointer));
-        if last.is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0)) {
-            self.warn_of_logged(
-                probe,
-                "not logged while a pointer leads to memory that does not exist when it is set",
-            );
-        }
-    }
-
-    /// Whether a pointer that leads to a probe's target has changed without a write that a thread reports.
-    fn has_lost_pointer(&self, tid: Tid, probe: ProbeId) -> bool {
-        let places = self.probes.write_log.places.iter();
-        let mut pointers =
-            places.filter(|logged| logged.probe == probe && logged.role == Role::Pointer);
-        pointers.any(|pointer| {
-            let registers = self.probes.watchpoints.of_logged(pointer.number);
-            pointer.last != self.bytes_at(pointer.place)
-                && self.others_that_accessed(tid, registers).is_empty()
-        })
-    }
-
-    /// Reads the bytes of a place; `None`: there is no memory.
-    fn bytes_at(&self, place: Place) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; place.len as usize];
-        let read = self.tracee.memory.read(place.address, &mut bytes);
-        read.is_ok().then_some(bytes)
     }
 
     /// Stops logging the writes of a probe.
@@ -274,7 +268,7 @@ impl Tracer {
             halt.pending = Some(Event::Watch {
                 bits: bits & !registers,
             });
-            for (number, registers) in self.fired(bits & registers) {
+            for (number, registers) in self.probes.fired(bits & registers) {
                 self.log_write(tid, number, registers);
             }
         }
@@ -297,7 +291,7 @@ impl Tracer {
     /// Arms probes whose variable exists now; those in a module that is gone wait again.
     pub fn settle_logged(&mut self) {
         self.probes.write_log.forget_code();
-        let space = self.space_now();
+        let space = self.tracee.space_now();
         let is_gone = |logged: &&Logged| {
             let module = logged.module.as_ref();
             module.is_some_and(|range| {
@@ -309,9 +303,16 @@ impl Tracer {
         let gone: Vec<ProbeId> = gone.map(|logged| logged.probe).collect();
         for probe in gone {
             self.disarm_logged(probe);
-            self.set_logged_state(probe, ProbeState::Pending, None);
+            self.probes.set_logged_state(
+                &self.tracee,
+                &self.journal,
+                probe,
+                ProbeState::Pending,
+                None,
+            );
         }
-        self.forget_unmapped_returns(&space);
+        self.probes
+            .forget_unmapped_returns(&mut self.breakpoints, &self.tracee, &space);
         let waits = self
             .probes
             .by_id
@@ -336,12 +337,23 @@ impl Tracer {
                 if let Found::InCalls { .. } = found {
                     self.bind_calls(probe, place);
                 }
-                self.set_logged_state(probe, ProbeState::Bound, Some(found.told()));
+                self.probes.set_logged_state(
+                    &self.tracee,
+                    &self.journal,
+                    probe,
+                    ProbeState::Bound,
+                    Some(found.told()),
+                );
             }
             Ok(None) => {}
             Err(error) => {
                 let why = error.one_line();
-                self.warn_of_logged(probe, &format!("not logged: {why}"));
+                self.probes.warn_of_logged(
+                    &self.tracee,
+                    &self.journal,
+                    probe,
+                    &format!("not logged: {why}"),
+                );
                 let known = self.probes.by_id.get_mut(&probe);
                 if let Some(known) = known {
                     known.view.state = ProbeState::Pending;
@@ -350,51 +362,19 @@ impl Tracer {
         }
     }
 
-    /// Warns, once, that writes of a probe are missing.
-    pub(super) fn warn_of_logged(&mut self, id: ProbeId, why: &str) {
-        let Some(probe) = self.probes.by_id.get_mut(&id) else {
-            return;
-        };
-        if !self.probes.write_log.told.insert((id, why.to_owned())) {
-            return;
-        }
-        probe.view.message = Some(why.to_owned());
-        let view = probe.view.clone();
-        self.journal.send(Control::Warning {
-            ticks: clock::ticks(),
-            message: format!("the writes of {} are {why}", view.spec.location),
-        });
-        self.journal.probe(self, &view);
-    }
-
-    fn set_logged_state(&mut self, id: ProbeId, state: ProbeState, message: Option<String>) {
-        if let Some(probe) = self.probes.by_id.get_mut(&id) {
-            probe.view.state = state;
-            probe.view.message = message;
-            let view = probe.view.clone();
-            self.journal.probe(self, &view);
-        }
-    }
-
-    /// A logged place was written to from outside: that is not a write of the program.
-    pub fn look_at_logged(&mut self) {
-        for index in 0..self.probes.write_log.places.len() {
-            let now = self.bytes_at(self.probes.write_log.places[index].place);
-            self.probes.write_log.places[index].last = now;
-        }
-    }
-
     /// Debug registers have fired in a thread: logs its writes to logged places.
     pub fn log_writes(&mut self, tid: Tid, bits: u64) {
-        for (number, registers) in self.fired(bits) {
+        for (number, registers) in self.probes.fired(bits) {
             let places = &self.probes.write_log.places;
             // A pointer that was written before it has ended it.
             let Some(logged) = places.iter().find(|logged| logged.number == number) else {
                 continue;
             };
             let (probe, is_pointer) = (logged.probe, logged.role == Role::Pointer);
-            if self.has_lost_pointer(tid, probe) && !is_pointer {
-                self.warn_of_logged(
+            if self.probes.has_lost_pointer(&self.tracee, tid, probe) && !is_pointer {
+                self.probes.warn_of_logged(
+                    &self.tracee,
+                    &self.journal,
                     probe,
                     "not logged from where a pointer changed and no write to it was seen, as a system call makes, to the next write",
                 );
@@ -408,26 +388,14 @@ impl Tracer {
         }
     }
 
-    /// Returns the places of debug registers that have fired, by number, each with its own registers.
-    fn fired(&self, bits: u64) -> Vec<(u64, u64)> {
-        let places = self.probes.write_log.places.iter();
-        places
-            .map(|logged| {
-                let registers = self.probes.watchpoints.of_logged(logged.number);
-                (logged.number, registers)
-            })
-            .filter(|(_, registers)| bits & registers != 0)
-            .collect()
-    }
-
     fn log_write(&mut self, tid: Tid, number: u64, registers: u64) {
-        let others = self.others_that_accessed(tid, registers);
+        let others = self.tracee.others_that_accessed(tid, registers);
         let places = &self.probes.write_log.places;
         let Some(index) = places.iter().position(|logged| logged.number == number) else {
             return;
         };
         let place = places[index].place;
-        let Some(now) = self.bytes_at(place) else {
+        let Some(now) = self.tracee.bytes_at(place) else {
             return;
         };
         let logged = &mut self.probes.write_log.places[index];
@@ -441,9 +409,11 @@ impl Tracer {
             Role::Target | Role::InCall(_) => logged.target.clone(),
         };
         let shared = was_read || !others.is_empty();
-        let writer = self.writer(tid, place);
+        let writer = self
+            .probes
+            .writer(&self.breakpoints, &self.tracee, tid, place);
         // The runtime uses the stack of a call that has just ended.
-        let is_ours = self.registers(tid).is_ok_and(|registers| {
+        let is_ours = self.tracee.registers(tid).is_ok_and(|registers| {
             let hooks = self.tracee.memory.hooks_now();
             hooks.is_of_runtime(registers.rip)
         });
@@ -475,7 +445,7 @@ impl Tracer {
             probe.view.hits += 1;
         }
         let writer = writer.unwrap_or_default();
-        let passed = self.passed(tid).map(Box::new);
+        let passed = self.evaluator().passed(tid).map(Box::new);
         self.journal
             .send_one_of_many(Control::LoggedWrite(Box::new(LoggedWrite {
                 ticks: clock::ticks(),
@@ -495,16 +465,105 @@ impl Tracer {
                 passed,
             })));
     }
+}
 
-    /// Returns the other threads that have also accessed one of these places, and are still to be handled.
-    pub fn others_that_accessed(&self, tid: Tid, registers: u64) -> Vec<Tid> {
-        let accessed = |event: &Option<Event>| matches!(event, Some(Event::Watch { bits }) if bits & registers != 0);
-        let threads = self.tracee.threads.iter();
-        threads
-            .filter(|(other, thread)| {
-                **other != tid && thread.halt().is_some_and(|halt| accessed(&halt.pending))
+impl Probes {
+    /// A pointer that is set but leads to no memory will not be looked at again if that memory is mapped later.
+    fn warn_of_lost_pointer(
+        &mut self,
+        tracee: &Tracee,
+        journal: &Journal,
+        probe: ProbeId,
+        found: &Found,
+    ) {
+        let Found::Followed {
+            pointers,
+            target: None,
+        } = found
+        else {
+            return;
+        };
+        let last = pointers
+            .last()
+            .and_then(|pointer| tracee.bytes_at(*pointer));
+        if last.is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0)) {
+            self.warn_of_logged(
+                tracee,
+                journal,
+                probe,
+                "not logged while a pointer leads to memory that does not exist when it is set",
+            );
+        }
+    }
+
+    /// Whether a pointer that leads to a probe's target has changed without a write that a thread reports.
+    fn has_lost_pointer(&self, tracee: &Tracee, tid: Tid, probe: ProbeId) -> bool {
+        let places = self.write_log.places.iter();
+        let mut pointers =
+            places.filter(|logged| logged.probe == probe && logged.role == Role::Pointer);
+        pointers.any(|pointer| {
+            let registers = self.watchpoints.of_logged(pointer.number);
+            pointer.last != tracee.bytes_at(pointer.place)
+                && tracee.others_that_accessed(tid, registers).is_empty()
+        })
+    }
+
+    /// Warns, once, that writes of a probe are missing.
+    pub(super) fn warn_of_logged(
+        &mut self,
+        tracee: &Tracee,
+        journal: &Journal,
+        id: ProbeId,
+        why: &str,
+    ) {
+        let Some(probe) = self.by_id.get_mut(&id) else {
+            return;
+        };
+        if !self.write_log.told.insert((id, why.to_owned())) {
+            return;
+        }
+        probe.view.message = Some(why.to_owned());
+        let view = probe.view.clone();
+        journal.send(Control::Warning {
+            ticks: clock::ticks(),
+            message: format!("the writes of {} are {why}", view.spec.location),
+        });
+        journal.probe(&tracee.space_now(), &view);
+    }
+
+    fn set_logged_state(
+        &mut self,
+        tracee: &Tracee,
+        journal: &Journal,
+        id: ProbeId,
+        state: ProbeState,
+        message: Option<String>,
+    ) {
+        if let Some(probe) = self.by_id.get_mut(&id) {
+            probe.view.state = state;
+            probe.view.message = message;
+            let view = probe.view.clone();
+            journal.probe(&tracee.space_now(), &view);
+        }
+    }
+
+    /// A logged place was written to from outside: that is not a write of the program.
+    pub fn look_at_logged(&mut self, tracee: &Tracee) {
+        for index in 0..self.write_log.places.len() {
+            let now = tracee.bytes_at(self.write_log.places[index].place);
+            self.write_log.places[index].last = now;
+        }
+    }
+
+    /// Returns the places of debug registers that have fired, by number, each with its own registers.
+    fn fired(&self, bits: u64) -> Vec<(u64, u64)> {
+        let places = self.write_log.places.iter();
+        places
+            .map(|logged| {
+                let registers = self.watchpoints.of_logged(logged.number);
+                (logged.number, registers)
             })
-            .map(|(other, _)| *other)
+            .filter(|(_, registers)| bits & registers != 0)
             .collect()
     }
 }

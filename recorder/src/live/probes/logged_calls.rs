@@ -10,14 +10,13 @@ use debuginfo::{AddressSpace, Frame, backtrace};
 use super::{
     evaluate::MOST_FRAMES, logged::Role, logged_place::Place, logged_variable::CallVariable,
 };
-use crate::{
-    live::{
-        breakpoints::sites::User,
-        event_loop::Tracer,
-        guard::guarded,
-        model::{Location, LoggedPlace, ProbeId, Tid},
-    },
-    stop::ptrace,
+use crate::live::{
+    breakpoints::{Breakpoints, sites::User},
+    event_loop::Tracer,
+    guard::guarded,
+    model::{Location, LoggedPlace, ProbeId, Tid},
+    probes::{Probes, evaluate::Evaluator},
+    tracee::Tracee,
 };
 
 /// Most frames of a call that begins: its own with the inlined ones, and its caller's behind tail calls.
@@ -51,20 +50,48 @@ enum Standing {
     Unknown,
 }
 
-impl Tracer {
+impl Probes {
     /// Whether a probe logs a variable of each call of a function.
     pub fn logs_in_calls(&self, id: ProbeId) -> bool {
-        let probe = self.probes.by_id.get(&id);
+        let probe = self.by_id.get(&id);
         probe.is_some_and(|probe| matches!(probe.view.spec.location, Location::Logged(_)))
     }
 
+    fn presume_over(&mut self, call: OpenCall) {
+        self.write_log.presumed_over.insert(call);
+    }
+
+    /// Forgets the traps in modules that are gone.
+    pub(super) fn forget_unmapped_returns(
+        &mut self,
+        breakpoints: &mut Breakpoints,
+        tracee: &Tracee,
+        space: &AddressSpace,
+    ) {
+        let returns = &mut self.write_log.returns;
+        let gone: Vec<u64> = returns.keys().copied().collect();
+        for address in gone.into_iter().filter(|at| space.at(*at).is_none()) {
+            returns.remove(&address);
+            breakpoints
+                .sites
+                .forget(&tracee.memory, &(address..address + 1));
+        }
+    }
+}
+
+impl Tracer {
     /// Sets the traps of a probe at the entries of its function.
     pub(super) fn bind_calls(&mut self, id: ProbeId, place: &LoggedPlace) {
-        let places = self.places(&Location::Logged(place.clone()));
+        let places = self.tracee.places(&Location::Logged(place.clone()));
         let bound = places.and_then(|places| self.bind(id, places));
         if let Err(error) = bound {
             let why = error.one_line();
-            self.warn_of_logged(id, &format!("not logged in every call: {why}"));
+            self.probes.warn_of_logged(
+                &self.tracee,
+                &self.journal,
+                id,
+                &format!("not logged in every call: {why}"),
+            );
         }
     }
 
@@ -75,43 +102,17 @@ impl Tracer {
             return;
         };
         let target = place.to_string();
-        let entered = guarded(|| self.entered(tid, id));
+        let entered = guarded(|| self.evaluator().entered(tid, id));
         let entered = entered.unwrap_or_else(|error| Err(error.one_line()));
         let armed = entered.and_then(|(call, place)| self.arm_call(id, &target, call, place));
         if let Err(why) = armed {
-            self.warn_of_logged(
+            self.probes.warn_of_logged(
+                &self.tracee,
+                &self.journal,
                 id,
                 &format!("not logged in every call: {why}; record --full has every write"),
             );
         }
-    }
-
-    /// Finds the call that begins, and its variable.
-    fn entered(&self, tid: Tid, id: ProbeId) -> Result<(OpenCall, Place), String> {
-        let variables = self.probes.write_log.variables.get(&id);
-        let variables = variables.ok_or("its variable is not known")?;
-        self.in_frames(tid, FIRST_FRAMES, |context| {
-            let frames = context.frames;
-            let physical = frames.iter().position(|frame| !frame.inlined);
-            let physical = physical.ok_or("where it is called is not known")?;
-            let frame = &frames[physical];
-            let callers = frames.get(physical + 1..).unwrap_or_default();
-            let caller = callers.iter().find(|frame| !frame.is_tail_call);
-            let (Some(cfa), Some(caller)) = (frame.cfa, caller) else {
-                return Err("where it returns is not known".to_owned());
-            };
-            let is_it = |variable: &&CallVariable| frame.function_entry == Some(variable.entry);
-            let variable = variables.iter().find(is_it);
-            let variable = variable.ok_or("its variable is not known")?;
-            let call = OpenCall {
-                tid,
-                cfa,
-                returns_to: caller.pc,
-                entry: variable.entry,
-            };
-            let place = variable.place_in(frame, context.space, context.machine)?;
-            Ok((call, place))
-        })?
     }
 
     fn arm_call(
@@ -151,7 +152,7 @@ impl Tracer {
 
     /// A thread is where logged calls return.
     pub fn leave_logged(&mut self, tid: Tid, address: u64) {
-        let Ok(registers) = ptrace::registers(tid) else {
+        let Ok(registers) = self.tracee.registers(tid) else {
             return;
         };
         let returns = |call: &OpenCall| {
@@ -167,7 +168,9 @@ impl Tracer {
                 .map(|(probe, _)| *probe)
                 .collect();
             for probe in probes {
-                self.warn_of_logged(
+                self.probes.warn_of_logged(
+                    &self.tracee,
+                    &self.journal,
                     probe,
                     "not logged in every call: a thread that changes its stack returned from one that seemed to be over",
                 );
@@ -191,76 +194,23 @@ impl Tracer {
         let Some(probe) = probe else {
             return false;
         };
-        let standing = guarded(|| self.standing(tid, probe, call, place, pc));
+        let standing = guarded(|| self.evaluator().standing(tid, probe, call, place, pc));
         match standing.unwrap_or(Standing::Unknown) {
             Standing::Writes => return true,
             Standing::Lends => {}
             Standing::Over => self.end_places(|logged| logged.number == number),
             Standing::Gone => {
-                self.presume_over(call.clone());
+                self.probes.presume_over(call.clone());
                 self.end_places(|logged| logged.number == number);
             }
-            Standing::Unknown => self.warn_of_logged(
+            Standing::Unknown => self.probes.warn_of_logged(
+                &self.tracee,
+                &self.journal,
                 probe,
                 "not logged where the stack could not be walked: whether the call lasted is not known",
             ),
         }
         false
-    }
-
-    /// Finds out how a call stands after the instruction at `pc` of thread `tid` has written to its memory.
-    fn standing(
-        &self,
-        tid: Tid,
-        probe: ProbeId,
-        call: &OpenCall,
-        place: Place,
-        pc: Option<u64>,
-    ) -> Standing {
-        let variables = self.probes.write_log.variables.get(&probe);
-        let variable =
-            variables.and_then(|variables| variables.iter().find(|one| one.entry == call.entry));
-        if !self.tracee.threads.contains_key(&call.tid) {
-            return Standing::Over;
-        }
-        let (Some(variable), Ok(mut machine)) = (variable, self.judged_machine(call.tid)) else {
-            return Standing::Unknown;
-        };
-        let wrote_at = pc.filter(|_| tid == call.tid);
-        if let Some(pc) = wrote_at {
-            machine.registers.general.rip = pc;
-        }
-        let space = self.space_now();
-        for most in [2, MOST_FRAMES, ALL_FRAMES] {
-            let found = backtrace(&space, &machine, most);
-            let frames = &found.frames;
-            let is_it = |frame: &Frame| !frame.inlined && !frame.is_tail_call;
-            let at = frames
-                .iter()
-                .position(|frame| is_it(frame) && frame.cfa == Some(call.cfa));
-            if let Some(at) = at {
-                let inlined = frames[..at].iter().rev().take_while(|frame| frame.inlined);
-                let first = at - inlined.count();
-                let begins = |pc: u64| (variable.entry..variable.at).contains(&pc);
-                let is_another = frames[at].function_entry != Some(call.entry)
-                    || first == 0 && wrote_at.is_some_and(begins);
-                let owns = || variable.owns(place, (frames, first..=at), &space, &machine);
-                return match is_another {
-                    true => Standing::Over,
-                    false if owns() => Standing::Writes,
-                    false => Standing::Lends,
-                };
-            }
-            let ends = frames.len() < most;
-            if let Some(standing) = absent(frames, call, ends, found.end.is_none()) {
-                return standing;
-            }
-        }
-        Standing::Unknown
-    }
-
-    fn presume_over(&mut self, call: OpenCall) {
-        self.probes.write_log.presumed_over.insert(call);
     }
 
     /// Ends the calls that seem to be over, because their thread is now in one that began further up its stack; and those of
@@ -274,7 +224,7 @@ impl Tracer {
         let below: Vec<OpenCall> = below.collect();
         self.end_calls(|_, call| below.contains(call));
         for call in below {
-            self.presume_over(call);
+            self.probes.presume_over(call);
         }
         let alive: BTreeSet<Tid> = self.tracee.threads.keys().copied().collect();
         self.end_calls(|_, call| !alive.contains(&call.tid));
@@ -301,17 +251,86 @@ impl Tracer {
             self.remove_site(address, User::Leave);
         }
     }
+}
 
-    /// Forgets the traps in modules that are gone.
-    pub(super) fn forget_unmapped_returns(&mut self, space: &AddressSpace) {
-        let returns = &mut self.probes.write_log.returns;
-        let gone: Vec<u64> = returns.keys().copied().collect();
-        for address in gone.into_iter().filter(|at| space.at(*at).is_none()) {
-            returns.remove(&address);
-            self.breakpoints
-                .sites
-                .forget(&self.tracee.memory, &(address..address + 1));
+impl Evaluator<'_> {
+    /// Finds the call that begins, and its variable.
+    fn entered(&self, tid: Tid, id: ProbeId) -> Result<(OpenCall, Place), String> {
+        let variables = self.probes.write_log.variables.get(&id);
+        let variables = variables.ok_or("its variable is not known")?;
+        self.in_frames(tid, FIRST_FRAMES, |context| {
+            let frames = context.frames;
+            let physical = frames.iter().position(|frame| !frame.inlined);
+            let physical = physical.ok_or("where it is called is not known")?;
+            let frame = &frames[physical];
+            let callers = frames.get(physical + 1..).unwrap_or_default();
+            let caller = callers.iter().find(|frame| !frame.is_tail_call);
+            let (Some(cfa), Some(caller)) = (frame.cfa, caller) else {
+                return Err("where it returns is not known".to_owned());
+            };
+            let is_it = |variable: &&CallVariable| frame.function_entry == Some(variable.entry);
+            let variable = variables.iter().find(is_it);
+            let variable = variable.ok_or("its variable is not known")?;
+            let call = OpenCall {
+                tid,
+                cfa,
+                returns_to: caller.pc,
+                entry: variable.entry,
+            };
+            let place = variable.place_in(frame, context.space, context.machine)?;
+            Ok((call, place))
+        })?
+    }
+
+    /// Finds out how a call stands after the instruction at `pc` of thread `tid` has written to its memory.
+    fn standing(
+        &self,
+        tid: Tid,
+        probe: ProbeId,
+        call: &OpenCall,
+        place: Place,
+        pc: Option<u64>,
+    ) -> Standing {
+        let variables = self.probes.write_log.variables.get(&probe);
+        let variable =
+            variables.and_then(|variables| variables.iter().find(|one| one.entry == call.entry));
+        if !self.tracee.threads.contains_key(&call.tid) {
+            return Standing::Over;
         }
+        let (Some(variable), Ok(mut machine)) = (variable, self.judged_machine(call.tid)) else {
+            return Standing::Unknown;
+        };
+        let wrote_at = pc.filter(|_| tid == call.tid);
+        if let Some(pc) = wrote_at {
+            machine.registers.general.rip = pc;
+        }
+        let space = self.tracee.space_now();
+        for most in [2, MOST_FRAMES, ALL_FRAMES] {
+            let found = backtrace(&space, &machine, most);
+            let frames = &found.frames;
+            let is_it = |frame: &Frame| !frame.inlined && !frame.is_tail_call;
+            let at = frames
+                .iter()
+                .position(|frame| is_it(frame) && frame.cfa == Some(call.cfa));
+            if let Some(at) = at {
+                let inlined = frames[..at].iter().rev().take_while(|frame| frame.inlined);
+                let first = at - inlined.count();
+                let begins = |pc: u64| (variable.entry..variable.at).contains(&pc);
+                let is_another = frames[at].function_entry != Some(call.entry)
+                    || first == 0 && wrote_at.is_some_and(begins);
+                let owns = || variable.owns(place, (frames, first..=at), &space, &machine);
+                return match is_another {
+                    true => Standing::Over,
+                    false if owns() => Standing::Writes,
+                    false => Standing::Lends,
+                };
+            }
+            let ends = frames.len() < most;
+            if let Some(standing) = absent(frames, call, ends, found.end.is_none()) {
+                return standing;
+            }
+        }
+        Standing::Unknown
     }
 }
 

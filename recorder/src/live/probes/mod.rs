@@ -11,6 +11,7 @@ pub(crate) mod exceptions;
 pub(crate) mod failures;
 pub(crate) mod happenings;
 pub(crate) mod hits;
+pub(crate) mod judge;
 pub(crate) mod limit;
 pub(crate) mod logged;
 pub(crate) mod logged_calls;
@@ -35,12 +36,14 @@ use self::{
     stopless::StoplessQueries, watchpoints::Watchpoints,
 };
 use crate::live::{
-    breakpoints::sites::User,
+    breakpoints::{Breakpoints, sites::User},
     error::{LiveError, LiveResult},
     event_loop::Tracer,
     happening::Happening,
     model::{Action, Location, LoggedPlace, ProbeId, ProbePlace, ProbeSpec, ProbeState, ProbeView},
     script::{ProbeScripts, Scripts},
+    stops::StopLog,
+    tracee::Tracee,
 };
 use store::control::{Control, LogPart};
 
@@ -161,21 +164,12 @@ impl Probes {
 }
 
 impl Tracer {
-    pub fn space_now(&self) -> std::sync::Arc<AddressSpace> {
-        std::sync::Arc::clone(
-            &self
-                .space
-                .read()
-                .unwrap_or_else(std::sync::PoisonError::into_inner),
-        )
-    }
-
     /// Adds a probe, or changes the existing one.
     pub fn add_probe(&mut self, spec: ProbeSpec) -> LiveResult<ProbeView> {
         let scripts = self.probes.scripts.compile_spec(&spec)?;
         let places = match &spec.location {
             Location::Memory { .. } => Vec::new(),
-            location => match self.places(location) {
+            location => match self.tracee.places(location) {
                 Ok(places) => places,
                 // A library may still bring the file or function.
                 Err(LiveError::Line(LineError::NoLineTables | LineError::UnknownFile { .. })) => {
@@ -184,8 +178,8 @@ impl Tracer {
                 Err(error) => return Err(error),
             },
         };
-        self.check_names(&spec, &places)?;
-        if let Some(id) = self.same_place(&spec, &places) {
+        self.probes.check_names(&self.tracee, &spec, &places)?;
+        if let Some(id) = self.probes.same_place(&spec, &places) {
             return self.change_probe(id, spec, scripts);
         }
         self.probes.newest += 1;
@@ -226,7 +220,7 @@ impl Tracer {
         self.begin_to_watch_for(id);
         let bound = self.bind(id, places);
         self.settle_compiled();
-        let space = self.space_now();
+        let space = self.tracee.space_now();
         let Some(probe) = self.probes.by_id.get_mut(&id) else {
             return Err(LiveError::NoProbe(id));
         };
@@ -234,11 +228,11 @@ impl Tracer {
             && probe.view.places.is_empty()
         {
             self.probes.remove(id);
-            self.forget_expressions(id);
+            self.probes.forget_expressions(&self.stops, id);
             return Err(error);
         }
         probe.view.message = message_about(&probe.view, &space);
-        self.tell_missing_values(id);
+        self.probes.tell_missing_values(&self.tracee, id);
         if let Some(told) = logged
             && let Some(probe) = self.probes.by_id.get_mut(&id)
         {
@@ -247,7 +241,7 @@ impl Tracer {
         }
         let probe = &self.probes.by_id[&id];
         let view = probe.view.clone();
-        self.journal.probe(self, &view);
+        self.journal.probe(&self.tracee.space_now(), &view);
         Ok(view)
     }
 
@@ -255,44 +249,6 @@ impl Tracer {
     fn begin_to_log(&mut self, id: ProbeId, place: &LoggedPlace) -> LiveResult<Option<String>> {
         let found = self.begin_logging(id, place)?;
         Ok(found.map(|found| found.told()))
-    }
-
-    /// Finds a probe of the same kind at the same places.
-    fn same_place(&self, spec: &ProbeSpec, places: &[ProbePlace]) -> Option<ProbeId> {
-        let is_temporary = |action: &Action| matches!(action, Action::Break { once: true, .. });
-        if is_temporary(&spec.action) {
-            return None;
-        }
-        let same_kind = |a: &Action, b: &Action| match (a, b) {
-            (Action::Break { .. }, Action::Break { .. }) => true,
-            (Action::Log(a), Action::Log(b)) => a == b,
-            (Action::LogWrites, Action::LogWrites) => true,
-            _ => false,
-        };
-        let is_same = |probe: &Probe| {
-            let known = &probe.view.places;
-            // Catchpoints share a place, but catch different types.
-            // So do variables of one function.
-            let is_catch = matches!(
-                spec.location,
-                Location::Throw { .. } | Location::Event(_) | Location::Logged(_)
-            );
-            let is_there = if is_catch || places.is_empty() || known.is_empty() {
-                probe.view.spec.location == spec.location
-            } else {
-                known.len() == places.len()
-                    && known
-                        .iter()
-                        .zip(places)
-                        .all(|(a, b)| a.address == b.address)
-            };
-            is_there
-                && !is_temporary(&probe.view.spec.action)
-                && same_kind(&probe.view.spec.action, &spec.action)
-        };
-        let candidates = self.probes.perhaps_at(places).into_iter();
-        let mut same = candidates.filter(|id| self.probes.by_id.get(id).is_some_and(is_same));
-        same.next()
     }
 
     /// Gives a probe a new condition and action.
@@ -314,14 +270,17 @@ impl Tracer {
         probe.arrivals = 0;
         self.stops.failures.forget(id);
         self.probes.scripts.set(id, scripts);
-        self.compile_later(id);
+        self.breakpoints.compile_later(id);
         // Setting a probe again enables it. If that fails, its places say why.
         let _ = self.enable_probe(id, true);
         self.settle_compiled();
-        let mut view = self.view(id).ok_or(LiveError::NoProbe(id))?;
+        let mut view = self
+            .probes
+            .view(&self.breakpoints, &self.stops, id)
+            .ok_or(LiveError::NoProbe(id))?;
         view.existed = true;
         view.message = Some("Breakpoint already exists at this location".to_owned());
-        self.journal.probe(self, &view);
+        self.journal.probe(&self.tracee.space_now(), &view);
         Ok(view)
     }
 
@@ -330,7 +289,7 @@ impl Tracer {
         let mut failed = Ok(());
         for place in &mut places {
             if let Err(error) = self.add_site(place.address, User::Probe(id)) {
-                let error = self.with_nearest(error);
+                let error = self.tracee.with_nearest(error);
                 place.problem = Some(error.one_line());
                 failed = Err(error);
             }
@@ -348,7 +307,7 @@ impl Tracer {
         );
         if any || needs_no_place {
             let location = probe.view.spec.location.clone();
-            let waits = self.throws_nothing_like(&location);
+            let waits = self.tracee.throws_nothing_like(&location);
             if let Some(probe) = self.probes.by_id.get_mut(&id) {
                 probe.view.state = match waits {
                     true => ProbeState::Pending,
@@ -356,98 +315,17 @@ impl Tracer {
                 };
             }
             if let Location::Event(Happening::Load(_)) = location {
-                self.look_at_files();
+                self.probes.look_at_files(&self.tracee);
             }
             self.probes.set_places(id, places);
         }
-        self.compile_later(id);
+        self.breakpoints.compile_later(id);
         failed
-    }
-
-    /// Returns a probe with all its hits.
-    pub fn view(&self, id: ProbeId) -> Option<ProbeView> {
-        let probe = self.probes.by_id.get(&id)?;
-        Some(ProbeView {
-            hits: self.total_hits(probe),
-            failed: self.failed(probe),
-            ..probe.view.clone()
-        })
-    }
-
-    pub fn views(&self) -> Vec<ProbeView> {
-        let ids = self.probes.by_id.keys();
-        ids.filter_map(|id| self.view(*id)).collect()
-    }
-
-    /// Adds the nearest address at which a thread can be stopped.
-    fn with_nearest(&self, error: LiveError) -> LiveError {
-        let LiveError::CannotStop {
-            address, reason, ..
-        } = error
-        else {
-            return error;
-        };
-        let space = self.space_now();
-        let nearest = space.function_at(address).map_or(address, |function| {
-            if address >= function.after_prologue {
-                function.after_prologue
-            } else {
-                function.entry
-            }
-        });
-        LiveError::CannotStop {
-            address,
-            reason,
-            nearest,
-        }
-    }
-
-    /// Refuses an address in the middle of an instruction.
-    pub fn check_boundary(&self, space: &AddressSpace, address: u64) -> LiveResult<()> {
-        let Some(function) = space.function_at(address) else {
-            return Ok(());
-        };
-        let range = function
-            .ranges
-            .iter()
-            .find(|range| range.contains(&address));
-        let start = range.map_or(function.entry, |range| range.start);
-        let len = (address - start) as usize + 16;
-        let code = {
-            let mut code = self.tracee.memory.read_up_to(start, len);
-            let readable = code.len();
-            if self
-                .tracee
-                .memory
-                .read(start, &mut code[..readable])
-                .is_err()
-            {
-                return Ok(());
-            }
-            code
-        };
-        let mut decoder =
-            iced_x86::Decoder::with_ip(64, &code, start, iced_x86::DecoderOptions::NONE);
-        let mut before = start;
-        while decoder.can_decode() && decoder.ip() < address {
-            before = decoder.ip();
-            if decoder.decode().is_invalid() {
-                return Ok(());
-            }
-        }
-        if decoder.ip() == address {
-            return Ok(());
-        }
-        Err(LiveError::CannotStop {
-            address,
-            reason: "it is in the middle of an instruction".to_owned(),
-            nearest: before,
-        })
     }
 
     /// Binds pending probes that now have a place, and unbinds probes whose module is gone.
     pub fn modules_changed(&mut self) {
-        let space = self.space_now();
+        let space = self.tracee.space_now();
         let ids: Vec<ProbeId> = self.probes.by_id.keys().copied().collect();
         for id in ids {
             let probe = &self.probes.by_id[&id];
@@ -484,7 +362,7 @@ impl Tracer {
             if is_fixed {
                 continue;
             }
-            let Ok(places) = self.places(&location) else {
+            let Ok(places) = self.tracee.places(&location) else {
                 continue;
             };
             let known: Vec<u64> = self.probes.by_id[&id]
@@ -503,7 +381,7 @@ impl Tracer {
                     probe.view.message = message_about(&probe.view, &space);
                 }
                 let view = self.probes.by_id[&id].view.clone();
-                self.journal.probe(self, &view);
+                self.journal.probe(&self.tracee.space_now(), &view);
             }
         }
         self.end_watches_of_unloaded(&space);
@@ -516,15 +394,15 @@ impl Tracer {
         if has_plans {
             self.find_unwind_targets();
         }
-        self.compile_messages_anew();
+        self.breakpoints.compile_messages_anew(&self.probes);
     }
 
     /// Removes a probe. Threads stopped at it stay stopped.
     pub fn remove_probe(&mut self, id: ProbeId) -> LiveResult<ProbeView> {
         let mut probe = self.probes.remove(id).ok_or(LiveError::NoProbe(id))?;
         self.unset(&probe.view);
-        self.forget_expressions(id);
-        probe.view.hits = self.total_hits(&probe);
+        self.probes.forget_expressions(&self.stops, id);
+        probe.view.hits = self.breakpoints.total_hits(&probe);
         self.journal.send(Control::ProbeRemoved {
             ticks: crate::clock::ticks(),
             id,
@@ -555,15 +433,19 @@ impl Tracer {
     /// Lets a probe act only after `times` more hits.
     pub fn pass_probe(&mut self, id: ProbeId, times: u64) -> LiveResult<ProbeView> {
         let unknown = || LiveError::NoProbe(id);
-        let hits = self.total_hits(self.probes.by_id.get(&id).ok_or_else(unknown)?);
+        let hits = self
+            .breakpoints
+            .total_hits(self.probes.by_id.get(&id).ok_or_else(unknown)?);
         let probe = self.probes.by_id.get_mut(&id).ok_or_else(unknown)?;
         probe.view.passed_until = match times {
             0 => 0,
             times => hits.saturating_add(times),
         };
-        self.compile_later(id);
+        self.breakpoints.compile_later(id);
         self.settle_compiled();
-        self.view(id).ok_or_else(unknown)
+        self.probes
+            .view(&self.breakpoints, &self.stops, id)
+            .ok_or_else(unknown)
     }
 
     pub fn enable_probe(&mut self, id: ProbeId, on: bool) -> LiveResult<ProbeView> {
@@ -585,7 +467,7 @@ impl Tracer {
                 {
                     self.add_watch(id, address, len, access)?;
                 }
-                let places = self.places(&view.spec.location).unwrap_or_default();
+                let places = self.tracee.places(&view.spec.location).unwrap_or_default();
                 let logged = match &view.spec.location {
                     Location::Logged(place) => self.begin_to_log(id, place)?,
                     _ => None,
@@ -606,9 +488,135 @@ impl Tracer {
                 }
             }
             view = self.probes.by_id[&id].view.clone();
-            self.journal.probe(self, &view);
+            self.journal.probe(&self.tracee.space_now(), &view);
         }
         self.settle_compiled();
-        self.view(id).ok_or(LiveError::NoProbe(id))
+        self.probes
+            .view(&self.breakpoints, &self.stops, id)
+            .ok_or(LiveError::NoProbe(id))
+    }
+}
+
+impl Probes {
+    /// Finds a probe of the same kind at the same places.
+    fn same_place(&self, spec: &ProbeSpec, places: &[ProbePlace]) -> Option<ProbeId> {
+        let is_temporary = |action: &Action| matches!(action, Action::Break { once: true, .. });
+        if is_temporary(&spec.action) {
+            return None;
+        }
+        let same_kind = |a: &Action, b: &Action| match (a, b) {
+            (Action::Break { .. }, Action::Break { .. }) => true,
+            (Action::Log(a), Action::Log(b)) => a == b,
+            (Action::LogWrites, Action::LogWrites) => true,
+            _ => false,
+        };
+        let is_same = |probe: &Probe| {
+            let known = &probe.view.places;
+            // Catchpoints share a place, but catch different types.
+            // So do variables of one function.
+            let is_catch = matches!(
+                spec.location,
+                Location::Throw { .. } | Location::Event(_) | Location::Logged(_)
+            );
+            let is_there = if is_catch || places.is_empty() || known.is_empty() {
+                probe.view.spec.location == spec.location
+            } else {
+                known.len() == places.len()
+                    && known
+                        .iter()
+                        .zip(places)
+                        .all(|(a, b)| a.address == b.address)
+            };
+            is_there
+                && !is_temporary(&probe.view.spec.action)
+                && same_kind(&probe.view.spec.action, &spec.action)
+        };
+        let candidates = self.perhaps_at(places).into_iter();
+        let mut same = candidates.filter(|id| self.by_id.get(id).is_some_and(is_same));
+        same.next()
+    }
+
+    /// Returns a probe with all its hits.
+    pub fn view(
+        &self,
+        breakpoints: &Breakpoints,
+        stops: &StopLog,
+        id: ProbeId,
+    ) -> Option<ProbeView> {
+        let probe = self.by_id.get(&id)?;
+        Some(ProbeView {
+            hits: breakpoints.total_hits(probe),
+            failed: stops.failed(probe),
+            ..probe.view.clone()
+        })
+    }
+
+    pub fn views(&self, breakpoints: &Breakpoints, stops: &StopLog) -> Vec<ProbeView> {
+        let ids = self.by_id.keys();
+        ids.filter_map(|id| self.view(breakpoints, stops, *id))
+            .collect()
+    }
+}
+
+impl Tracee {
+    /// Adds the nearest address at which a thread can be stopped.
+    fn with_nearest(&self, error: LiveError) -> LiveError {
+        let LiveError::CannotStop {
+            address, reason, ..
+        } = error
+        else {
+            return error;
+        };
+        let space = self.space_now();
+        let nearest = space.function_at(address).map_or(address, |function| {
+            if address >= function.after_prologue {
+                function.after_prologue
+            } else {
+                function.entry
+            }
+        });
+        LiveError::CannotStop {
+            address,
+            reason,
+            nearest,
+        }
+    }
+
+    /// Refuses an address in the middle of an instruction.
+    pub fn check_boundary(&self, space: &AddressSpace, address: u64) -> LiveResult<()> {
+        let Some(function) = space.function_at(address) else {
+            return Ok(());
+        };
+        let range = function
+            .ranges
+            .iter()
+            .find(|range| range.contains(&address));
+        let start = range.map_or(function.entry, |range| range.start);
+        let len = (address - start) as usize + 16;
+        let code = {
+            let mut code = self.memory.read_up_to(start, len);
+            let readable = code.len();
+            if self.memory.read(start, &mut code[..readable]).is_err() {
+                return Ok(());
+            }
+            code
+        };
+        let mut decoder =
+            iced_x86::Decoder::with_ip(64, &code, start, iced_x86::DecoderOptions::NONE);
+        let mut before = start;
+        while decoder.can_decode() && decoder.ip() < address {
+            before = decoder.ip();
+            if decoder.decode().is_invalid() {
+                return Ok(());
+            }
+        }
+        if decoder.ip() == address {
+            return Ok(());
+        }
+        Err(LiveError::CannotStop {
+            address,
+            reason: "it is in the middle of an instruction".to_owned(),
+            nearest: before,
+        })
     }
 }

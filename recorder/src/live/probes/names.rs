@@ -7,15 +7,17 @@ use super::{Probe, failures::Failed};
 use crate::live::{
     condition::Condition,
     error::{LiveError, LiveResult},
-    event_loop::Tracer,
     model::{EvaluatedBy, Location, ProbeId, ProbePlace, ProbeSpec},
+    probes::Probes,
+    stops::StopLog,
+    tracee::Tracee,
 };
 
-impl Tracer {
+impl Probes {
     /// Returns how many inlined calls at a place of a probe lie inside the function whose variables the probe refers
     /// to. For a probe at a line that is the function of the line.
-    pub fn calls_inside(&self, id: ProbeId, address: u64) -> usize {
-        let probe = self.probes.by_id.get(&id);
+    pub fn calls_inside(&self, tracee: &Tracee, id: ProbeId, address: u64) -> usize {
+        let probe = self.by_id.get(&id);
         let place = probe.and_then(|probe| {
             let mut places = probe.view.places.iter();
             places.find(|place| place.address == address)
@@ -24,30 +26,25 @@ impl Tracer {
         let (Some(place), Some(spec)) = (place, spec) else {
             return 0;
         };
-        self.calls_inside_place(spec, place)
+        tracee
+            .calls_inside_place(spec, place)
             .max(self.calls_before(id, address))
     }
 
-    fn calls_inside_place(&self, spec: &ProbeSpec, place: &ProbePlace) -> usize {
-        match (&spec.location, &place.meant.file, place.meant.line) {
-            (Location::Line { .. }, Some(file), Some(line)) => {
-                let space = self.space_now();
-                space.calls_inside_line(place.address, file, line)
-            }
-            _ => 0,
-        }
-    }
-
     /// Refuses an expression with a name that exists at no place of its probe.
-    pub fn check_names(&self, spec: &ProbeSpec, places: &[ProbePlace]) -> LiveResult<()> {
+    pub fn check_names(
+        &self,
+        tracee: &Tracee,
+        spec: &ProbeSpec,
+        places: &[ProbePlace],
+    ) -> LiveResult<()> {
         let Some(Condition::Own(condition)) = &spec.condition else {
             return Ok(());
         };
-        let space = self.space_now();
+        let space = tracee.space_now();
         let missing = |place: &ProbePlace| {
-            let inside = self.calls_inside_place(spec, place);
-            let missing =
-                missing_names(condition, &space, place.address, inside, &self.probes.kept);
+            let inside = tracee.calls_inside_place(spec, place);
+            let missing = missing_names(condition, &space, place.address, inside, &self.kept);
             missing.into_iter().next()
         };
         let missing: Option<Vec<Diagnostic>> = places.iter().map(missing).collect();
@@ -58,22 +55,22 @@ impl Tracer {
     }
 
     /// Reports values of a probe's message that do not exist at some of its places.
-    pub fn tell_missing_values(&mut self, id: ProbeId) {
-        let view = self.probes.by_id.get(&id).map(|probe| &probe.view);
+    pub fn tell_missing_values(&mut self, tracee: &Tracee, id: ProbeId) {
+        let view = self.by_id.get(&id).map(|probe| &probe.view);
         let message = view.and_then(|view| view.spec.action.message());
         let (Some(view), Some(message)) = (view, message) else {
             return;
         };
-        let space = self.space_now();
+        let space = tracee.space_now();
         let places = &view.places;
         let missing = places.iter().filter_map(|place| {
-            let inside = self.calls_inside(id, place.address);
+            let inside = self.calls_inside(tracee, id, place.address);
             let missing = missing_values(
                 message.template(),
                 &space,
                 place.address,
                 inside,
-                &self.probes.kept,
+                &self.kept,
             );
             missing.into_iter().next()
         });
@@ -89,17 +86,50 @@ impl Tracer {
                 first.one_line()
             ),
         };
-        if let Some(probe) = self.probes.by_id.get_mut(&id) {
+        if let Some(probe) = self.by_id.get_mut(&id) {
             let known = probe.view.message.take();
             let told = known.map_or(told.clone(), |known| format!("{known}; {told}"));
             probe.view.message = Some(told);
         }
     }
 
+    /// Drops what was compiled from a removed probe's texts.
+    pub fn forget_expressions(&mut self, stops: &StopLog, id: ProbeId) {
+        self.scripts.forget(id);
+        stops.failures.forget(id);
+    }
+
+    /// Counts the arrival of a thread at a probe that uses the count.
+    pub fn count_arrival(&mut self, tracee: &mut Tracee, tid: i32, id: ProbeId) {
+        let Some(probe) = self.by_id.get_mut(&id) else {
+            return;
+        };
+        let is_asked = probe.view.spec.asks_hits();
+        probe.arrivals += 1;
+        let arrivals = probe.arrivals;
+        if let Some(thread) = tracee.threads.get_mut(&tid) {
+            thread.hit_count = is_asked.then_some(arrivals);
+        }
+    }
+}
+
+impl Tracee {
+    fn calls_inside_place(&self, spec: &ProbeSpec, place: &ProbePlace) -> usize {
+        match (&spec.location, &place.meant.file, place.meant.line) {
+            (Location::Line { .. }, Some(file), Some(line)) => {
+                let space = self.space_now();
+                space.calls_inside_line(place.address, file, line)
+            }
+            _ => 0,
+        }
+    }
+}
+
+impl StopLog {
     /// Returns the failures of a probe's condition or message. If the program evaluates it too, it is unknown whether
     /// every evaluation failed.
     pub fn failed(&self, probe: &Probe) -> Option<Failed> {
-        let failed = self.stops.failures.of(probe.view.id)?;
+        let failed = self.failures.of(probe.view.id)?;
         let in_program = |place: &ProbePlace| {
             matches!(
                 place.judged,
@@ -111,24 +141,5 @@ impl Tracer {
             false => failed.judged,
         };
         Some(Failed { judged, ..failed })
-    }
-
-    /// Drops what was compiled from a removed probe's texts.
-    pub fn forget_expressions(&mut self, id: ProbeId) {
-        self.probes.scripts.forget(id);
-        self.stops.failures.forget(id);
-    }
-
-    /// Counts the arrival of a thread at a probe that uses the count.
-    pub fn count_arrival(&mut self, tid: i32, id: ProbeId) {
-        let Some(probe) = self.probes.by_id.get_mut(&id) else {
-            return;
-        };
-        let is_asked = probe.view.spec.asks_hits();
-        probe.arrivals += 1;
-        let arrivals = probe.arrivals;
-        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-            thread.hit_count = is_asked.then_some(arrivals);
-        }
     }
 }

@@ -8,11 +8,12 @@ use debuginfo::{AddressSpace, LinePlace};
 use super::logged_place::Found;
 use crate::live::{
     error::LiveResult,
-    event_loop::Tracer,
     model::{Location, Meant, ProbeId, ProbePlace, ProbeState, ProbeView},
+    probes::Probes,
+    tracee::Tracee,
 };
 
-impl Tracer {
+impl Tracee {
     /// Returns the current places of a location.
     pub fn places(&self, location: &Location) -> LiveResult<Vec<ProbePlace>> {
         let space = self.space_now();
@@ -64,10 +65,12 @@ impl Tracer {
         }
         places
     }
+}
 
+impl Probes {
     /// Returns how many inlined calls that begin at a place of a probe are still to come for a thread that stops there.
     pub fn calls_before(&self, id: ProbeId, address: u64) -> usize {
-        let probe = self.probes.by_id.get(&id);
+        let probe = self.by_id.get(&id);
         let places = probe.map_or(&[][..], |probe| &probe.view.places);
         let place = places.iter().find(|place| place.address == address);
         place.map_or(0, |place| place.calls_to_come)

@@ -12,10 +12,12 @@ use debuginfo::AddressSpace;
 
 use crate::{
     live::{
-        breakpoints::sites::User,
+        breakpoints::{Breakpoints, sites::User},
         event_loop::Tracer,
         guard::guarded,
         model::{Action, ProbeId, Tid},
+        probes::Probes,
+        tracee::Tracee,
     },
     stop::Registers,
 };
@@ -30,8 +32,6 @@ const MOST_ANSWERS: u32 = 32;
 pub(crate) struct StoplessQueries {
     /// Whether there is code that asks.
     pub are_expected: bool,
-    /// The thread being evaluated.
-    now: Option<(Registers, Arc<Asked>)>,
     /// Threads that were directed into the trap.
     decided: Vec<Decided>,
     /// By probe and address: how many inlined calls are still to come, and how many lie inside the function whose
@@ -88,13 +88,6 @@ fn registers_of(asked: &Asked) -> Registers {
 }
 
 impl StoplessQueries {
-    /// Returns the state of a thread whose question is being answered.
-    pub fn of(&self, tid: Tid) -> Option<&(Registers, Arc<Asked>)> {
-        self.now
-            .as_ref()
-            .filter(|(_, asked)| asked.tid == tid as u32)
-    }
-
     /// Returns, once, how often the probe was hit, if it was already evaluated for a thread that is now at the trap.
     pub fn take_decided(
         &mut self,
@@ -149,53 +142,17 @@ impl Tracer {
         }
     }
 
-    /// Makes a thread that waits for an answer run into the trap. Returns whether it had asked.
-    pub fn dismiss(&self, tid: Tid) -> bool {
-        let shared = self.breakpoints.compiling.shared.as_ref();
-        shared.is_some_and(|shared| shared.dismiss(tid as u32))
-    }
-
-    /// Forgets a thread that has ended.
-    pub fn forget_queries(&mut self, tid: Tid) {
-        self.probes
-            .stopless
-            .decided
-            .retain(|decided| decided.tid != tid);
-        if let Some(shared) = &self.breakpoints.compiling.shared {
-            shared.forget_asks(tid as u32);
-        }
-    }
-
     fn asked(&mut self, asked: Asked) -> Verdict {
         let registers = registers_of(&asked);
         let tid = asked.tid as Tid;
         let (address, stack) = (registers.rip, registers.rsp);
-        self.probes.stopless.now = Some((registers, Arc::new(asked)));
+        self.tracee.asking = Some((registers, Arc::new(asked)));
         let verdict = guarded(|| self.judge_asked(tid, address, stack));
-        self.probes.stopless.now = None;
+        self.tracee.asking = None;
         verdict.unwrap_or_else(|error| {
-            self.log_panic(&error);
+            self.journal.log_panic(&error);
             Verdict::Stop
         })
-    }
-
-    /// Returns how many of the inlined calls at a place of a probe are still to come, and in how many its names are not
-    /// looked up.
-    pub fn known_calls(&mut self, id: ProbeId, address: u64) -> (usize, usize) {
-        let space = self.space_now();
-        if !Arc::ptr_eq(&space, &self.probes.stopless.modules) {
-            self.probes.stopless.modules = space;
-            self.probes.stopless.before.clear();
-        }
-        if let Some(before) = self.probes.stopless.before.get(&(id, address)) {
-            return *before;
-        }
-        let before = (
-            self.calls_before(id, address),
-            self.calls_inside(id, address),
-        );
-        self.probes.stopless.before.insert((id, address), before);
-        before
     }
 
     /// Decides about a thread that has reached `address`.
@@ -216,10 +173,10 @@ impl Tracer {
             return Verdict::Stop;
         };
         self.look_at_faults(tid, address);
-        let (_, inside) = self.known_calls(id, address);
-        self.set_calls_to_come(tid, inside);
-        let wanted = self.evaluate_probe(tid, id);
-        self.set_calls_to_come(tid, 0);
+        let (_, inside) = self.probes.known_calls(&self.tracee, id, address);
+        self.tracee.set_calls_to_come(tid, inside);
+        let wanted = self.judging().evaluate_probe(tid, id);
+        self.tracee.set_calls_to_come(tid, 0);
         let Some(wanted) = wanted else {
             return Verdict::Pass;
         };
@@ -235,5 +192,42 @@ impl Tracer {
             hits: wanted.hits,
         });
         Verdict::Stop
+    }
+}
+
+impl Breakpoints {
+    /// Makes a thread that waits for an answer run into the trap. Returns whether it had asked.
+    pub fn dismiss(&self, tid: Tid) -> bool {
+        let shared = self.compiling.shared.as_ref();
+        shared.is_some_and(|shared| shared.dismiss(tid as u32))
+    }
+}
+
+impl Probes {
+    /// Forgets a thread that has ended.
+    pub fn forget_queries(&mut self, breakpoints: &Breakpoints, tid: Tid) {
+        self.stopless.decided.retain(|decided| decided.tid != tid);
+        if let Some(shared) = &breakpoints.compiling.shared {
+            shared.forget_asks(tid as u32);
+        }
+    }
+
+    /// Returns how many of the inlined calls at a place of a probe are still to come, and in how many its names are not
+    /// looked up.
+    pub fn known_calls(&mut self, tracee: &Tracee, id: ProbeId, address: u64) -> (usize, usize) {
+        let space = tracee.space_now();
+        if !Arc::ptr_eq(&space, &self.stopless.modules) {
+            self.stopless.modules = space;
+            self.stopless.before.clear();
+        }
+        if let Some(before) = self.stopless.before.get(&(id, address)) {
+            return *before;
+        }
+        let before = (
+            self.calls_before(id, address),
+            self.calls_inside(tracee, id, address),
+        );
+        self.stopless.before.insert((id, address), before);
+        before
     }
 }

@@ -11,14 +11,12 @@ use std::collections::BTreeSet;
 use debuginfo::{AddressSpace, Diagnostic};
 
 use super::logged_place::{Found, Place};
-use crate::{
-    live::{
-        error::{LiveError, LiveResult},
-        event_loop::Tracer,
-        model::{Access, ProbeId, ProbeState, Reason, Tid},
-        tracee::hold::COPY_PATIENCE,
-    },
-    stop::ptrace,
+use crate::live::{
+    error::{LiveError, LiveResult},
+    event_loop::Tracer,
+    model::{Access, ProbeId, ProbeState, Reason, Tid},
+    probes::Probes,
+    tracee::{Tracee, hold::COPY_PATIENCE, stopped::Stopped},
 };
 
 /// Number of watchpoints that the processor has.
@@ -99,22 +97,22 @@ impl Watchpoints {
     }
 
     /// Sets the debug registers of one halted thread.
-    pub fn set_in(&self, tid: Tid) {
+    pub fn set_in(&self, stopped: &Stopped<'_>) {
         if !self.are_set() {
             return;
         }
         // A killed thread needs no debug registers. A thread whose registers cannot be set never reports an access.
-        let _ = ptrace::set_debug_register(tid, 7, 0);
+        let _ = stopped.set_debug_register(7, 0);
         for (number, watch) in self.watches.iter().enumerate() {
             let address = watch.as_ref().map_or(0, |watch| watch.address);
-            let _ = ptrace::set_debug_register(tid, number, address);
+            let _ = stopped.set_debug_register(number, address);
         }
-        let _ = ptrace::set_debug_register(tid, 7, self.control());
+        let _ = stopped.set_debug_register(7, self.control());
     }
 
-    pub fn clear_in(&self, tid: Tid) {
+    pub fn clear_in(&self, stopped: &Stopped<'_>) {
         if self.are_set() {
-            let _ = ptrace::set_debug_register(tid, 7, 0);
+            let _ = stopped.set_debug_register(7, 0);
         }
     }
 
@@ -177,7 +175,11 @@ impl Tracer {
             address,
             len,
             access,
-            module: self.space_now().at(address).map(|module| module.number),
+            module: self
+                .tracee
+                .space_now()
+                .at(address)
+                .map(|module| module.number),
             logged: None,
             last,
             seen_early: BTreeSet::new(),
@@ -253,7 +255,7 @@ impl Tracer {
             probe.view.message =
                 Some("its library was unloaded: set it again once that is loaded".to_owned());
             let view = probe.view.clone();
-            self.journal.probe(self, &view);
+            self.journal.probe(&self.tracee.space_now(), &view);
         }
     }
 
@@ -274,29 +276,19 @@ impl Tracer {
         let held = self.hold();
         let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
         for tid in tids {
-            if self.tracee.threads[&tid].is_halted() {
-                if self.probes.watchpoints.are_set() {
-                    self.probes.watchpoints.set_in(tid);
-                } else {
-                    let _ = ptrace::set_debug_register(tid, 7, 0);
-                }
+            let Ok(stopped) = self.tracee.stopped(tid) else {
+                continue;
+            };
+            if self.probes.watchpoints.are_set() {
+                self.probes.watchpoints.set_in(&stopped);
+            } else {
+                let _ = stopped.set_debug_register(7, 0);
             }
         }
         if !was_holding {
             self.release();
         }
         held
-    }
-
-    /// Updates the watched values after a write from outside, which is not an access of the program.
-    pub fn look_at_watches(&mut self) {
-        for watch in self.probes.watchpoints.watches.iter_mut().flatten() {
-            let mut now = vec![0; watch.last.len()];
-            if self.tracee.memory.read(watch.address, &mut now).is_ok() {
-                watch.last = now;
-            }
-        }
-        self.look_at_logged();
     }
 
     /// Handles debug registers that have fired in a thread. Holds the other threads meanwhile, to learn which of them
@@ -322,13 +314,13 @@ impl Tracer {
         }
         // The instruction may have run in a slot or a copy; conditions and stops name its successor in the program. A
         // thread that cannot be moved was killed.
-        let _ = self.leave_ours(tid);
+        let _ = self.breakpoints.leave_ours(&mut self.tracee, tid);
         let mut told = None;
         for number in 0..REGISTERS {
             if bits & 1 << number == 0 {
                 continue;
             }
-            let Some(access) = self.access(tid, number) else {
+            let Some(access) = self.probes.access(&self.tracee, tid, number) else {
                 continue;
             };
             // Each watchpoint counts its hits; one stop reports the first.
@@ -363,13 +355,26 @@ impl Tracer {
             false => self.go_on(tid),
         }
     }
+}
+
+impl Probes {
+    /// Updates the watched values after a write from outside, which is not an access of the program.
+    pub fn look_at_watches(&mut self, tracee: &Tracee) {
+        for watch in self.watchpoints.watches.iter_mut().flatten() {
+            let mut now = vec![0; watch.last.len()];
+            if tracee.memory.read(watch.address, &mut now).is_ok() {
+                watch.last = now;
+            }
+        }
+        self.look_at_logged(tracee);
+    }
 
     /// Evaluates an access of a thread; `None` if it is not of the watched kind.
-    fn access(&mut self, tid: Tid, number: usize) -> Option<Told> {
-        let writers = self.others_that_accessed(tid, 1 << number);
-        let watch = self.probes.watchpoints.watches[number].as_mut()?;
+    fn access(&mut self, tracee: &Tracee, tid: Tid, number: usize) -> Option<Told> {
+        let writers = tracee.others_that_accessed(tid, 1 << number);
+        let watch = self.watchpoints.watches[number].as_mut()?;
         let mut now = vec![0; watch.last.len()];
-        self.tracee.memory.read(watch.address, &mut now).ok()?;
+        tracee.memory.read(watch.address, &mut now).ok()?;
         let old = std::mem::replace(&mut watch.last, now.clone());
         // The value read for another thread may already include this thread's write.
         let was_read = watch.seen_early.remove(&tid);

@@ -13,7 +13,12 @@ use iced_x86::{
 
 use super::logged_place::Place;
 use crate::{
-    live::{event_loop::Tracer, model::Tid, tracee::machine::register_value},
+    live::{
+        breakpoints::Breakpoints,
+        model::Tid,
+        probes::{Probes, evaluate::Evaluator},
+        tracee::{Tracee, machine::register_value},
+    },
     stop::Registers,
 };
 
@@ -46,18 +51,24 @@ pub(crate) struct Writers {
     named: HashMap<u64, Option<Arc<Writer>>>,
 }
 
-impl Tracer {
+impl Probes {
     /// Finds who wrote to `place`, for a thread that was stopped for that write. `None`: the instruction is known, and
     /// wrote elsewhere.
-    pub fn writer(&mut self, tid: Tid, place: Place) -> Option<Arc<Writer>> {
-        let Ok(registers) = self.registers(tid) else {
+    pub fn writer(
+        &mut self,
+        breakpoints: &Breakpoints,
+        tracee: &Tracee,
+        tid: Tid,
+        place: Place,
+    ) -> Option<Arc<Writer>> {
+        let Ok(registers) = tracee.registers(tid) else {
             return Some(Arc::default());
         };
-        let executed = self.breakpoints.sites.executed_before(registers.rip);
-        let next = executed.unwrap_or_else(|| self.original_pc(registers.rip));
+        let executed = breakpoints.sites.executed_before(registers.rip);
+        let next = executed.unwrap_or_else(|| breakpoints.original_pc(tracee, registers.rip));
         // In our own copy, the reported instruction may be the one that was just executed.
         let is_ours = next != registers.rip;
-        let candidates = self.before(next, is_ours);
+        let candidates = self.before(tracee, next, is_ours);
         let pc = match chosen(&candidates, next, !is_ours, &registers, place) {
             Chosen::This(pc) => Some(pc),
             Chosen::Unknown => None,
@@ -65,8 +76,8 @@ impl Tracer {
         };
         // An address inside the instruction names its line too.
         let inside = pc.unwrap_or(next.wrapping_sub(1));
-        let space = self.space_now();
-        let known = &mut self.probes.write_log.writers.named;
+        let space = tracee.space_now();
+        let known = &mut self.write_log.writers.named;
         let named = known.entry(inside).or_insert_with(|| {
             let own = in_own_code(&space, inside);
             own.map(|own| Arc::new(Writer { pc, ..own }))
@@ -74,22 +85,29 @@ impl Tracer {
         if let Some(named) = named {
             return Some(Arc::clone(named));
         }
-        let called = self.own_caller(tid, &space, inside);
+        let evaluator = Evaluator {
+            tracee,
+            breakpoints,
+            probes: self,
+        };
+        let called = evaluator.own_caller(tid, &space, inside);
         Some(Arc::new(Writer { pc, ..called }))
     }
 
     /// The instructions that a thread about to execute the one at `next` may have executed last.
-    fn before(&mut self, next: u64, is_ours: bool) -> Arc<[Instruction]> {
+    fn before(&mut self, tracee: &Tracee, next: u64, is_ours: bool) -> Arc<[Instruction]> {
         let key = (next, is_ours);
-        if let Some(known) = self.probes.write_log.writers.before.get(&key) {
+        if let Some(known) = self.write_log.writers.before.get(&key) {
             return Arc::clone(known);
         }
-        let found: Arc<[Instruction]> = self.decoded_before(next, is_ours).into();
-        let known = &mut self.probes.write_log.writers.before;
+        let found: Arc<[Instruction]> = tracee.decoded_before(next, is_ours).into();
+        let known = &mut self.write_log.writers.before;
         known.insert(key, Arc::clone(&found));
         found
     }
+}
 
+impl Tracee {
     fn decoded_before(&self, next: u64, is_ours: bool) -> Vec<Instruction> {
         let space = self.space_now();
         let inside = next.wrapping_sub(1);
@@ -126,15 +144,17 @@ impl Tracer {
 
     /// The program's own code, as far as it exists.
     fn code(&self, start: u64, len: usize) -> Vec<u8> {
-        let mut code = self.tracee.memory.read_up_to(start, len);
+        let mut code = self.memory.read_up_to(start, len);
         // It was just read, so it can be read again.
-        let _ = self.tracee.memory.read(start, &mut code);
+        let _ = self.memory.read(start, &mut code);
         code
     }
+}
 
+impl Evaluator<'_> {
     /// Finds the innermost caller in the program's own code of what is executed at `pc`.
     fn own_caller(&self, tid: Tid, space: &AddressSpace, pc: u64) -> Writer {
-        let Ok(mut machine) = self.machine(tid) else {
+        let Ok(mut machine) = self.tracee.machine(self.breakpoints, tid) else {
             return Writer::default();
         };
         machine.registers.general.rip = pc;

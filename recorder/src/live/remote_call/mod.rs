@@ -5,7 +5,7 @@
 
 pub(crate) mod syscall;
 
-use std::{collections::BTreeMap, time::Instant};
+use std::{collections::BTreeMap, io, time::Instant};
 
 use crossbeam::channel::Sender;
 use debuginfo::Diagnostic;
@@ -17,11 +17,13 @@ use crate::{
         event_loop::Tracer,
         model::{Call, Reason, Returned, Tid},
         tracee::{
+            Tracee,
             machine::{RED_ZONE, XMM_OFFSET},
+            stopped::Stopped,
             threads::{Halt, State},
         },
     },
-    stop::{Registers, ptrace},
+    stop::Registers,
 };
 
 /// Places in the program that calls need, and their deadlines.
@@ -87,10 +89,11 @@ impl Tracer {
             source,
         };
         let back = self.call_return()?;
-        let saved = ptrace::registers(tid).map_err(failed)?;
-        let extended = ptrace::extended_state(tid).map_err(failed)?;
+        let stopped = self.tracee.stopped(tid)?;
+        let saved = stopped.registers().map_err(failed)?;
+        let extended = stopped.extended_state().map_err(failed)?;
         let mut registers = saved;
-        let (integers, stack) = self.texts_on_stack(call, saved.rsp - RED_ZONE)?;
+        let (integers, stack) = self.tracee.texts_on_stack(call, saved.rsp - RED_ZONE)?;
         let [rdi, rsi, rdx, rcx, r8, r9] =
             [0, 1, 2, 3, 4, 5].map(|index| integers.get(index).copied().unwrap_or_default());
         (registers.rdi, registers.rsi, registers.rdx) = (rdi, rsi, rdx);
@@ -115,10 +118,11 @@ impl Tracer {
                 bytes.copy_from_slice(&value.to_le_bytes());
             }
         }
+        let stopped = self.tracee.stopped(tid)?;
         if !call.floats.is_empty() {
-            ptrace::set_extended_state(tid, &mut vectors).map_err(failed)?;
+            stopped.set_extended_state(&mut vectors).map_err(failed)?;
         }
-        ptrace::set_registers(tid, &registers).map_err(failed)?;
+        stopped.set_registers(&registers).map_err(failed)?;
         let Some(thread) = self.tracee.threads.get_mut(&tid) else {
             return Err(LiveError::Ended);
         };
@@ -139,54 +143,17 @@ impl Tracer {
         self.calls
             .deadlines
             .insert(tid, Instant::now() + call.timeout);
-        self.run_in_place(tid);
+        self.tracee.run_in_place(&self.probes, &self.journal, tid);
         Ok(())
     }
 
-    /// Writes the texts of a call below `stack`. Returns its integers with their addresses, and the end of the stack.
-    fn texts_on_stack(&mut self, call: &Call, mut stack: u64) -> LiveResult<(Vec<u64>, u64)> {
-        let mut integers = call.integers.clone();
-        for (index, bytes) in &call.texts {
-            stack -= bytes.len() as u64;
-            let written = self.tracee.memory.write(stack, bytes);
-            written.map_err(|_| LiveError::Memory {
-                address: stack,
-                len: bytes.len(),
-            })?;
-            if let Some(integer) = integers.get_mut(*index) {
-                *integer = stack;
-            }
-        }
-        Ok((integers, stack))
-    }
-
-    pub fn has_call(&self, tid: Tid) -> bool {
-        self.tracee
-            .threads
-            .get(&tid)
-            .is_some_and(|thread| thread.calling.is_some())
-    }
-
     pub fn call_returned(&mut self, tid: Tid) {
-        let returned = ptrace::registers(tid).and_then(|registers| {
-            let state = ptrace::extended_state(tid)?;
-            let low = |index: usize| {
-                let at = XMM_OFFSET + index * 16;
-                state
-                    .get(at..at + 8)
-                    .and_then(|bytes| bytes.try_into().ok())
-                    .map_or(0, u64::from_le_bytes)
-            };
-            Ok(Returned {
-                rax: registers.rax,
-                rdx: registers.rdx,
-                xmm0: low(0),
-                xmm1: low(1),
+        let stopped = self.tracee.stopped(tid);
+        let result = stopped.and_then(|stopped| {
+            returned(&stopped).map_err(|source| LiveError::System {
+                action: "read what the function returned",
+                source,
             })
-        });
-        let result = returned.map_err(|source| LiveError::System {
-            action: "read what the function returned",
-            source,
         });
         self.end_call(tid, result);
     }
@@ -210,8 +177,10 @@ impl Tracer {
         };
         let mut extended = calling.extended;
         // A failure here means that the thread was killed.
-        let _ = ptrace::set_extended_state(tid, &mut extended);
-        let _ = ptrace::set_registers(tid, &calling.registers);
+        if let Ok(stopped) = self.tracee.stopped(tid) {
+            let _ = stopped.set_extended_state(&mut extended);
+            let _ = stopped.set_registers(&calling.registers);
+        }
         if let Some(thread) = self.tracee.threads.get_mut(&tid) {
             thread.state = State::Halted(calling.stood);
             thread.signal_info = calling.signal_info;
@@ -278,6 +247,7 @@ impl Tracer {
     /// Allocates memory for us in the program, near its code.
     pub fn spare(&mut self, len: u64) -> LiveResult<u64> {
         let near = self
+            .tracee
             .space_now()
             .modules()
             .first()
@@ -291,8 +261,54 @@ impl Tracer {
             .spare_room(near, len)
             .ok_or(LiveError::Ended)
     }
+}
 
-    pub fn is_call_return(&self, address: u64) -> bool {
-        self.calls.return_at == Some(address)
+impl Tracee {
+    /// Writes the texts of a call below `stack`. Returns its integers with their addresses, and the end of the stack.
+    fn texts_on_stack(&mut self, call: &Call, mut stack: u64) -> LiveResult<(Vec<u64>, u64)> {
+        let mut integers = call.integers.clone();
+        for (index, bytes) in &call.texts {
+            stack -= bytes.len() as u64;
+            let written = self.memory.write(stack, bytes);
+            written.map_err(|_| LiveError::Memory {
+                address: stack,
+                len: bytes.len(),
+            })?;
+            if let Some(integer) = integers.get_mut(*index) {
+                *integer = stack;
+            }
+        }
+        Ok((integers, stack))
     }
+
+    pub fn has_call(&self, tid: Tid) -> bool {
+        self.threads
+            .get(&tid)
+            .is_some_and(|thread| thread.calling.is_some())
+    }
+}
+
+impl RemoteCalls {
+    pub fn is_call_return(&self, address: u64) -> bool {
+        self.return_at == Some(address)
+    }
+}
+
+/// Returns the registers in which a function has returned its result.
+fn returned(stopped: &Stopped<'_>) -> io::Result<Returned> {
+    let registers = stopped.registers()?;
+    let state = stopped.extended_state()?;
+    let low = |index: usize| {
+        let at = XMM_OFFSET + index * 16;
+        state
+            .get(at..at + 8)
+            .and_then(|bytes| bytes.try_into().ok())
+            .map_or(0, u64::from_le_bytes)
+    };
+    Ok(Returned {
+        rax: registers.rax,
+        rdx: registers.rdx,
+        xmm0: low(0),
+        xmm1: low(1),
+    })
 }

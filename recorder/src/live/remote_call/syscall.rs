@@ -7,9 +7,10 @@ use crate::{
         error::{LiveError, LiveResult},
         event_loop::Tracer,
         model::Tid,
+        remote_call::RemoteCalls,
+        tracee::{Tracee, stopped::Stopped},
     },
     process::Maps,
-    stop::ptrace,
 };
 
 /// Memory for slots, mapped at once; pages are allocated when touched.
@@ -18,7 +19,7 @@ const SLOT_REGION_BYTES: u64 = 16 << 20;
 impl Tracer {
     /// Makes a thread of the program execute a system call.
     pub fn system_call(&mut self, number: u64, arguments: [u64; 6]) -> LiveResult<u64> {
-        let at = self.syscall_instruction()?;
+        let at = self.calls.syscall_instruction(&self.tracee)?;
         let was_holding = self.tracee.is_held;
         if !was_holding {
             self.hold()?;
@@ -26,95 +27,18 @@ impl Tracer {
         let halted = self
             .tracee
             .threads
-            .iter()
-            .find(|(tid, thread)| thread.is_halted() && !is_within_call(**tid))
-            .map(|(tid, _)| *tid);
+            .keys()
+            .filter_map(|tid| self.tracee.stopped(*tid).ok())
+            .find(|stopped| !is_within_call(stopped))
+            .map(|stopped| stopped.tid());
         let result = match halted {
-            Some(tid) => self.system_call_in(tid, at, number, arguments),
+            Some(tid) => self.tracee.system_call_in(tid, at, number, arguments),
             None => Err(LiveError::Ended),
         };
         if !was_holding {
             self.release();
         }
         result
-    }
-
-    /// As [`Self::system_call`], in a halted thread; the others keep running.
-    pub fn system_call_of(
-        &mut self,
-        tid: Tid,
-        number: u64,
-        arguments: [u64; 6],
-    ) -> LiveResult<u64> {
-        let at = self.syscall_instruction()?;
-        self.system_call_in(tid, at, number, arguments)
-    }
-
-    fn system_call_in(
-        &mut self,
-        tid: Tid,
-        at: u64,
-        number: u64,
-        arguments: [u64; 6],
-    ) -> LiveResult<u64> {
-        let failed = |source| LiveError::System {
-            action: "make the program map memory",
-            source,
-        };
-        let saved = ptrace::registers(tid).map_err(failed)?;
-        let mut registers = saved;
-        registers.rip = at;
-        registers.rax = number;
-        registers.orig_rax = u64::MAX;
-        let [rdi, rsi, rdx, r10, r8, r9] = arguments;
-        (registers.rdi, registers.rsi, registers.rdx) = (rdi, rsi, rdx);
-        (registers.r10, registers.r8, registers.r9) = (r10, r8, r9);
-        ptrace::set_registers(tid, &registers).map_err(failed)?;
-        let mut result = Err(LiveError::Ended);
-        while ptrace::step(tid, 0).is_ok() {
-            let Some(signal) = wait_for(tid) else {
-                return Err(LiveError::Ended);
-            };
-            let now = ptrace::registers(tid).map_err(failed)?;
-            if now.rip != at {
-                result = Ok(now.rax);
-                break;
-            }
-            // A signal arrived first: deliver it once the thread is restored.
-            if let Some(thread) = self.tracee.threads.get_mut(&tid)
-                && signal != libc::SIGTRAP
-            {
-                thread.set_signal(signal);
-                thread.signal_info = ptrace::stop_info(tid).ok();
-            }
-        }
-        ptrace::set_registers(tid, &saved).map_err(failed)?;
-        result
-    }
-
-    fn syscall_instruction(&mut self) -> LiveResult<u64> {
-        if let Some(at) = self.calls.syscall_at {
-            return Ok(at);
-        }
-        let maps = Maps::read(self.tracee.pid).map_err(|source| LiveError::System {
-            action: "read what the program has mapped",
-            source,
-        })?;
-        // The last mappings are the dynamic linker's and the kernel's, which are never patched.
-        let executable = maps
-            .mappings
-            .iter()
-            .filter(|mapping| mapping.is_executable());
-        for mapping in executable.rev() {
-            let len = (mapping.range.end - mapping.range.start).min(4 << 20) as usize;
-            let code = self.tracee.memory.read_up_to(mapping.range.start, len);
-            if let Some(offset) = code.windows(2).position(|pair| pair == [0x0f, 0x05]) {
-                let at = mapping.range.start + offset as u64;
-                self.calls.syscall_at = Some(at);
-                return Ok(at);
-            }
-        }
-        Err(LiveError::Ended)
     }
 
     /// Maps memory for us within reach of `near`.
@@ -136,7 +60,7 @@ impl Tracer {
             return Err(none);
         }
         let range = place..place + len;
-        self.own_region(range.clone());
+        self.tracee.own_region(range.clone());
         Ok(range)
     }
 
@@ -154,17 +78,6 @@ impl Tracer {
         Ok(self.system_call(libc::SYS_mmap as u64, arguments)? == place)
     }
 
-    /// Registers memory as ours.
-    pub fn own_region(&self, range: Range<u64>) {
-        let mut hooks = self
-            .tracee
-            .memory
-            .hooks
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        hooks.add_region(range);
-    }
-
     /// Maps memory for slots within reach of `near`.
     pub fn make_room(&mut self, near: u64) -> LiveResult<()> {
         let protection = libc::PROT_READ | libc::PROT_EXEC;
@@ -174,22 +87,109 @@ impl Tracer {
     }
 }
 
+impl RemoteCalls {
+    /// As [`Self::system_call`], in a halted thread; the others keep running.
+    pub fn system_call_of(
+        &mut self,
+        tracee: &mut Tracee,
+        tid: Tid,
+        number: u64,
+        arguments: [u64; 6],
+    ) -> LiveResult<u64> {
+        let at = self.syscall_instruction(tracee)?;
+        tracee.system_call_in(tid, at, number, arguments)
+    }
+
+    fn syscall_instruction(&mut self, tracee: &Tracee) -> LiveResult<u64> {
+        if let Some(at) = self.syscall_at {
+            return Ok(at);
+        }
+        let maps = Maps::read(tracee.pid).map_err(|source| LiveError::System {
+            action: "read what the program has mapped",
+            source,
+        })?;
+        // The last mappings are the dynamic linker's and the kernel's, which are never patched.
+        let executable = maps
+            .mappings
+            .iter()
+            .filter(|mapping| mapping.is_executable());
+        for mapping in executable.rev() {
+            let len = (mapping.range.end - mapping.range.start).min(4 << 20) as usize;
+            let code = tracee.memory.read_up_to(mapping.range.start, len);
+            if let Some(offset) = code.windows(2).position(|pair| pair == [0x0f, 0x05]) {
+                let at = mapping.range.start + offset as u64;
+                self.syscall_at = Some(at);
+                return Ok(at);
+            }
+        }
+        Err(LiveError::Ended)
+    }
+}
+
+impl Tracee {
+    fn system_call_in(
+        &mut self,
+        tid: Tid,
+        at: u64,
+        number: u64,
+        arguments: [u64; 6],
+    ) -> LiveResult<u64> {
+        let failed = |source| LiveError::System {
+            action: "make the program map memory",
+            source,
+        };
+        let stopped = self.stopped(tid)?;
+        let saved = stopped.registers().map_err(failed)?;
+        let mut registers = saved;
+        registers.rip = at;
+        registers.rax = number;
+        registers.orig_rax = u64::MAX;
+        let [rdi, rsi, rdx, r10, r8, r9] = arguments;
+        (registers.rdi, registers.rsi, registers.rdx) = (rdi, rsi, rdx);
+        (registers.r10, registers.r8, registers.r9) = (r10, r8, r9);
+        stopped.set_registers(&registers).map_err(failed)?;
+        let mut result = Err(LiveError::Ended);
+        while let Ok(step) = self.stopped(tid)?.step(0) {
+            let signal = step.signal()?;
+            let stopped = self.stopped(tid)?;
+            let now = stopped.registers().map_err(failed)?;
+            if now.rip != at {
+                result = Ok(now.rax);
+                break;
+            }
+            // A signal arrived first: deliver it once the thread is restored.
+            let info = stopped.info().ok();
+            if let Some(thread) = self.threads.get_mut(&tid)
+                && signal != libc::SIGTRAP
+            {
+                thread.set_signal(signal);
+                thread.signal_info = info;
+            }
+        }
+        let stopped = self.stopped(tid)?;
+        stopped.set_registers(&saved).map_err(failed)?;
+        result
+    }
+
+    /// Registers memory as ours.
+    pub fn own_region(&self, range: Range<u64>) {
+        let mut hooks = self
+            .memory
+            .hooks
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        hooks.add_region(range);
+    }
+}
+
 /// Returns whether a halted thread has stopped inside a system call, such as one that makes a thread: its end will overwrite `rax`.
-fn is_within_call(tid: Tid) -> bool {
+fn is_within_call(stopped: &Stopped<'_>) -> bool {
     // Bits of ptrace(2): a stop before or after a call, and those for events other than PTRACE_EVENT_STOP.
     const AT_CALL: i32 = libc::SIGTRAP | 0x80;
     const EVENTS: std::ops::RangeInclusive<i32> = 1..=libc::PTRACE_EVENT_SECCOMP;
-    ptrace::stop_info(tid).is_ok_and(|info| {
+    stopped.info().is_ok_and(|info| {
         let is_event = EVENTS.contains(&(info.si_code >> 8));
         info.si_signo == libc::SIGTRAP
             && (is_event || matches!(info.si_code, AT_CALL | libc::SIGTRAP))
     })
-}
-
-/// Waits for a thread's next stop; `None` if it has ended.
-pub(crate) fn wait_for(tid: Tid) -> Option<i32> {
-    let mut status = 0;
-    // SAFETY: `status` is ours.
-    let waited = unsafe { libc::waitpid(tid, &mut status, libc::__WALL) };
-    (waited == tid && libc::WIFSTOPPED(status)).then(|| libc::WSTOPSIG(status))
 }

@@ -25,8 +25,8 @@ use self::{
 use crate::live::{
     condition::{Condition, Message},
     error::LiveResult,
-    event_loop::Tracer,
     model::{ProbeId, ProbeSpec, Tid},
+    probes::evaluate::Evaluator,
 };
 
 /// Frames that values may need: their own, and the caller's for values that only the caller still has.
@@ -135,7 +135,7 @@ fn without_prefix(text: &str) -> Cow<'_, str> {
     }
 }
 
-impl Tracer {
+impl Evaluator<'_> {
     /// Returns the text of a script in a message, evaluated in a thread.
     pub fn script_text(&self, tid: Tid, script: &Script) -> Result<String, String> {
         let engine = self.probes.scripts.engine.as_ref();
@@ -161,14 +161,14 @@ impl Tracer {
     }
 
     fn moment(&self, tid: Tid, is_watched: bool) -> LiveResult<Moment> {
-        let machine = Box::new(self.machine(tid)?);
+        let machine = Box::new(self.tracee.machine(self.breakpoints, tid)?);
         let (asked, unwound) = match is_watched {
             true => (FRAMES_OUTWARDS, FRAMES_OUTWARDS),
             false => (1, FRAMES),
         };
         let known = &self.probes.scripts.known;
         Ok(Moment::new(
-            self.space_now(),
+            self.tracee.space_now(),
             machine,
             known,
             asked,

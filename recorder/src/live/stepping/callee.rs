@@ -6,21 +6,20 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 use crate::{
     live::{
         error::{LiveError, LiveResult},
-        event_loop::Tracer,
-        tracee::{hooks::shadow_of, machine::register_value},
+        tracee::{Tracee, hooks::shadow_of, machine::register_value},
     },
     stop::Registers,
 };
 
-impl Tracer {
+impl Tracee {
     pub(super) fn instruction_at(&self, pc: u64) -> LiveResult<Instruction> {
         let mut code = [0; 15];
         let missing = |_| LiveError::Memory {
             address: pc,
             len: 1,
         };
-        if self.tracee.memory.read(pc, &mut code).is_err() {
-            let bytes = self.tracee.memory.read_up_to(pc, 15);
+        if self.memory.read(pc, &mut code).is_err() {
+            let bytes = self.memory.read_up_to(pc, 15);
             if bytes.is_empty() {
                 return Err(missing(()));
             }
@@ -31,9 +30,9 @@ impl Tracer {
 
     /// Returns the program's own return address in a stack slot.
     pub fn return_address(&self, slot: u64) -> Option<u64> {
-        let word = self.tracee.memory.word(slot).ok()?;
-        if self.tracee.memory.hooks_now().leave().is(word) {
-            return self.tracee.memory.word(shadow_of(slot)).ok();
+        let word = self.memory.word(slot).ok()?;
+        if self.memory.hooks_now().leave().is(word) {
+            return self.memory.word(shadow_of(slot)).ok();
         }
         Some(word)
     }
@@ -53,7 +52,7 @@ impl Tracer {
                     }
                     register_value(registers, register)
                 })?;
-                self.tracee.memory.word(at).ok()
+                self.memory.word(at).ok()
             }
             _ => None,
         }
@@ -86,7 +85,7 @@ impl Tracer {
         let Some(stub) = stub else {
             return Some(target);
         };
-        let bound = self.tracee.memory.word(module.address(stub.slot)).ok()?;
+        let bound = self.memory.word(module.address(stub.slot)).ok()?;
         if !module.range.contains(&bound) || module.module.plt_entries().is_empty() {
             return Some(bound);
         }

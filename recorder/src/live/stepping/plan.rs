@@ -7,7 +7,8 @@ use crate::live::{
     error::{LiveError, LiveResult},
     event_loop::Tracer,
     model::{Motion, Reason, Tid},
-    tracee::{event::Event, machine::LiveMachine, threads::Thread},
+    stops::StopLog,
+    tracee::{Tracee, event::Event, machine::LiveMachine, threads::Thread},
 };
 
 /// How a thread with a plan proceeds.
@@ -81,7 +82,7 @@ impl Tracer {
         };
         let newest = self.stops.newest();
         let to_come = thread.calls_to_come;
-        let unshown = self.first_unshown();
+        let unshown = self.tracee.first_unshown(&self.stops);
         if let Some(first) = unshown
             && !self.stops.is_shown(stop.number)
         {
@@ -89,7 +90,7 @@ impl Tracer {
         }
         if motion == Motion::Step && to_come > 0 {
             self.journal.resume(tid, &motion);
-            self.set_calls_to_come(tid, to_come - 1);
+            self.tracee.set_calls_to_come(tid, to_come - 1);
             self.halt(tid, Reason::Step, false);
             return Ok(newest);
         }
@@ -143,24 +144,10 @@ impl Tracer {
 
     /// Resumes all threads, whether or not their stops were shown.
     pub fn resume_all(&mut self, tid: Tid) -> LiveResult<u64> {
-        for number in self.unshown() {
+        for number in self.tracee.unshown(&self.stops) {
             self.stops.mark_shown(number);
         }
         self.resume(tid, Motion::Continue, true)
-    }
-
-    /// Returns the stops of stopped threads that were not shown, oldest first.
-    pub fn unshown(&self) -> Vec<u64> {
-        let stops = self.tracee.threads.values().filter_map(Thread::stop);
-        let numbers = stops.map(|stop| stop.number);
-        let mut unshown: Vec<u64> = numbers.filter(|n| !self.stops.is_shown(*n)).collect();
-        unshown.sort_unstable();
-        unshown
-    }
-
-    /// Returns the oldest stop that was not shown.
-    pub fn first_unshown(&self) -> Option<u64> {
-        self.unshown().first().copied()
     }
 
     /// Resumes a stopped thread. A pending event of the thread comes first.
@@ -179,8 +166,8 @@ impl Tracer {
     }
 
     fn plan(&mut self, tid: Tid, motion: &Motion) -> LiveResult<Plan> {
-        let machine = self.machine(tid)?;
-        let space = self.space_now();
+        let machine = self.tracee.machine(&self.breakpoints, tid)?;
+        let space = self.tracee.space_now();
         let frames = debuginfo::backtrace(&space, &machine, 64).frames;
         let innermost = frames.first();
         let mut plan = Plan {
@@ -208,7 +195,7 @@ impl Tracer {
         machine: &LiveMachine,
         frames: &[Frame],
     ) -> LiveResult<()> {
-        let space = self.space_now();
+        let space = self.tracee.space_now();
         let pc = machine.stop.pc;
         match motion {
             Motion::Continue => {}
@@ -252,7 +239,7 @@ impl Tracer {
                     true => 0,
                     false => callee.and_then(|callee| callee.cfa).unwrap_or(innermost),
                 };
-                for place in self.places(place)? {
+                for place in self.tracee.places(place)? {
                     self.trap_at(tid, plan, place.address, lowest_sp, Then::Stop)?;
                 }
                 // If nothing is known of the caller, only the place counts.
@@ -310,7 +297,7 @@ impl Tracer {
             }
             plan.cfa = copy.cfa.unwrap_or(0);
         }
-        let space = self.space_now();
+        let space = self.tracee.space_now();
         let mut goal = LineGoal::of(&space, copy.lookup_pc, 0, false);
         goal.line = None;
         goal.range = copy.pc..copy.pc;
@@ -373,17 +360,31 @@ impl Tracer {
             self.go(tid, false);
         }
     }
+}
+
+impl Tracee {
+    /// Returns the stops of stopped threads that were not shown, oldest first.
+    pub fn unshown(&self, stops: &StopLog) -> Vec<u64> {
+        let reported = self.threads.values().filter_map(Thread::stop);
+        let numbers = reported.map(|stop| stop.number);
+        let mut unshown: Vec<u64> = numbers.filter(|n| !stops.is_shown(*n)).collect();
+        unshown.sort_unstable();
+        unshown
+    }
+
+    /// Returns the oldest stop that was not shown.
+    pub fn first_unshown(&self, stops: &StopLog) -> Option<u64> {
+        self.unshown(stops).first().copied()
+    }
 
     pub fn has_plan(&self, tid: Tid) -> bool {
-        self.tracee
-            .threads
+        self.threads
             .get(&tid)
             .is_some_and(|thread| thread.plan.is_some())
     }
 
     pub(super) fn take_plan(&mut self, tid: Tid) -> Plan {
-        self.tracee
-            .threads
+        self.threads
             .get_mut(&tid)
             .and_then(|thread| thread.plan.take())
             .unwrap_or(Plan {
@@ -397,7 +398,7 @@ impl Tracer {
     }
 
     pub(super) fn put_plan(&mut self, tid: Tid, plan: Plan) {
-        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+        if let Some(thread) = self.threads.get_mut(&tid) {
             thread.plan = Some(plan);
         }
     }

@@ -9,21 +9,22 @@ use super::{
 };
 use crate::{
     live::{
-        breakpoints::sites::User,
+        breakpoints::{Breakpoints, sites::User},
         error::{LiveError, LiveResult},
         event_loop::Tracer,
         model::{Reason, Tid},
+        tracee::Tracee,
     },
-    stop::{Registers, ptrace},
+    stop::Registers,
 };
 
 impl Tracer {
     /// Handles a thread that has executed one instruction.
     pub fn stepped(&mut self, tid: Tid) {
-        if self.is_full(tid) {
+        if self.tracee.is_full(tid) {
             return self.full_stepped(tid);
         }
-        let Ok(registers) = ptrace::registers(tid) else {
+        let Ok(registers) = self.tracee.registers(tid) else {
             return;
         };
         let Some(plan) = self
@@ -35,7 +36,7 @@ impl Tracer {
             self.go(tid, false);
             return;
         };
-        let Some(pc) = self.exact_pc(registers.rip) else {
+        let Some(pc) = self.breakpoints.exact_pc(&self.tracee, registers.rip) else {
             self.go(tid, true);
             return;
         };
@@ -43,7 +44,7 @@ impl Tracer {
         let is_copy = registers.rip != pc && plan.last_pc == pc;
         if is_copy
             && self.tracee.memory.hooks_now().over(pc).is_some()
-            && !self.stands_at_trap(registers.rip)
+            && !self.breakpoints.stands_at_trap(registers.rip)
         {
             self.go(tid, true);
             return;
@@ -55,9 +56,9 @@ impl Tracer {
             let signal = std::mem::take(&mut plan.deferred);
             thread.set_signal(signal);
         }
-        if self.stands_at_trap(registers.rip) {
+        if self.breakpoints.stands_at_trap(registers.rip) {
             let address = pc;
-            if self.is_probed(address) {
+            if self.breakpoints.is_probed(address) {
                 self.hit(tid, address);
                 return;
             }
@@ -65,23 +66,9 @@ impl Tracer {
         self.look_around(tid, &registers, pc);
     }
 
-    fn stands_at_trap(&self, rip: u64) -> bool {
-        self.breakpoints
-            .sites
-            .by_trap(rip)
-            .is_some_and(|site| !site.users.is_empty())
-    }
-
-    fn is_probed(&self, address: u64) -> bool {
-        self.breakpoints
-            .sites
-            .at(address)
-            .is_some_and(|site| site.users.iter().any(|user| matches!(user, User::Probe(_))))
-    }
-
     /// Decides whether a thread has reached its goal.
     pub(super) fn look_around(&mut self, tid: Tid, registers: &Registers, pc: u64) {
-        let space = self.space_now();
+        let space = self.tracee.space_now();
         let Some(plan) = self
             .tracee
             .threads
@@ -124,7 +111,7 @@ impl Tracer {
         match goal.look(&space, pc) {
             Look::Proceed => self.proceed(tid),
             Look::Stop { calls_to_come } => {
-                self.set_calls_to_come(tid, calls_to_come);
+                self.tracee.set_calls_to_come(tid, calls_to_come);
                 self.halt(tid, Reason::Step, false);
             }
         }
@@ -132,14 +119,14 @@ impl Tracer {
 
     /// Stops a thread at its goal; inlined calls that begin there are still to come.
     pub(super) fn halt_step(&mut self, tid: Tid, pc: u64) {
-        let to_come = self.space_now().calls_beginning(pc);
-        self.set_calls_to_come(tid, to_come);
+        let to_come = self.tracee.space_now().calls_beginning(pc);
+        self.tracee.set_calls_to_come(tid, to_come);
         self.halt(tid, Reason::Step, false);
     }
 
     /// Handles a stepping thread at a probe that did not stop it.
     pub fn look_again(&mut self, tid: Tid, pc: u64) {
-        if let Ok(registers) = ptrace::registers(tid) {
+        if let Ok(registers) = self.tracee.registers(tid) {
             self.look_around(tid, &registers, pc);
         }
     }
@@ -153,19 +140,19 @@ impl Tracer {
 
     /// A jump has led into another function: a tail call.
     fn jumped_elsewhere(&mut self, tid: Tid, registers: &Registers, pc: u64, into: bool) {
-        let space = self.space_now();
-        let callee = self.function_to_enter(&space, pc);
-        let mut plan = self.take_plan(tid);
+        let space = self.tracee.space_now();
+        let callee = self.tracee.function_to_enter(&space, pc);
+        let mut plan = self.tracee.take_plan(tid);
         let entered = into
             && callee.is_some_and(|at| self.trap_at(tid, &mut plan, at, 0, Then::Stop).is_ok());
         let slot = plan.cfa.wrapping_sub(8);
-        let back = self.return_address(slot);
+        let back = self.tracee.return_address(slot);
         let caught = plan.cfa != 0
             && back.is_some_and(|back| {
                 let cfa = plan.cfa;
                 self.trap_at(tid, &mut plan, back, cfa, Then::Look).is_ok()
             });
-        self.put_plan(tid, plan);
+        self.tracee.put_plan(tid, plan);
         if (entered || caught) && registers.rip != 0 {
             self.go(tid, false);
         } else {
@@ -176,29 +163,29 @@ impl Tracer {
 
     /// The frame has returned into the middle of a line: the step ends where the next line begins.
     fn finish_line(&mut self, tid: Tid, into: bool) {
-        let Ok(machine) = self.machine(tid) else {
+        let Ok(machine) = self.tracee.machine(&self.breakpoints, tid) else {
             return;
         };
-        let space = self.space_now();
+        let space = self.tracee.space_now();
         let frames = debuginfo::backtrace(&space, &machine, 1).frames;
-        let mut plan = self.take_plan(tid);
+        let mut plan = self.tracee.take_plan(tid);
         plan.cfa = frames.first().and_then(|frame| frame.cfa).unwrap_or(0);
         plan.goal = Goal::Line(LineGoal::of_caller(
             &space,
             machine.registers.general.rip,
             into,
         ));
-        self.put_plan(tid, plan);
+        self.tracee.put_plan(tid, plan);
         self.proceed(tid);
     }
 
     /// The frame has returned to code without lines: run until that returns too.
     fn leave(&mut self, tid: Tid) {
-        let Ok(machine) = self.machine(tid) else {
+        let Ok(machine) = self.tracee.machine(&self.breakpoints, tid) else {
             return;
         };
-        let frames = debuginfo::backtrace(&self.space_now(), &machine, 64).frames;
-        let mut plan = self.take_plan(tid);
+        let frames = debuginfo::backtrace(&self.tracee.space_now(), &machine, 64).frames;
+        let mut plan = self.tracee.take_plan(tid);
         let out = self.out_of(tid, &mut plan, &frames, 0, "");
         if out.is_ok() {
             if let Some(arrival) = plan.arrivals.last_mut() {
@@ -216,27 +203,27 @@ impl Tracer {
         } else {
             plan.goal = Goal::ProbePlace;
         }
-        self.put_plan(tid, plan);
+        self.tracee.put_plan(tid, plan);
         self.go(tid, false);
     }
 
     /// Executes the instruction at the thread's pc, or the whole call if it is a call that must not be entered.
     pub(super) fn step_over_one(&mut self, tid: Tid) -> LiveResult<()> {
-        let registers = self.registers(tid)?;
-        let pc = self.original_pc(registers.rip);
-        let instruction = self.instruction_at(pc)?;
-        let (is_call, enters) = match self.goal(tid) {
+        let registers = self.tracee.registers(tid)?;
+        let pc = self.breakpoints.original_pc(&self.tracee, registers.rip);
+        let instruction = self.tracee.instruction_at(pc)?;
+        let (is_call, enters) = match self.tracee.goal(tid) {
             Some(Goal::Line(goal)) => (is_call(&instruction), goal.into),
             Some(Goal::Instruction { over }) => (*over && is_call(&instruction), false),
             _ => return Err(LiveError::Ended),
         };
         if is_call {
-            let space = self.space_now();
+            let space = self.tracee.space_now();
             let target = enters
-                .then(|| self.target_of(&instruction, &registers))
+                .then(|| self.tracee.target_of(&instruction, &registers))
                 .flatten()
-                .and_then(|target| self.function_to_enter(&space, target));
-            let mut plan = self.take_plan(tid);
+                .and_then(|target| self.tracee.function_to_enter(&space, target));
+            let mut plan = self.tracee.take_plan(tid);
             let then = match plan.goal {
                 Goal::Instruction { .. } => Then::Stop,
                 _ => Then::Look,
@@ -247,7 +234,7 @@ impl Tracer {
             {
                 set = self.trap_at(tid, &mut plan, target, 0, Then::Stop);
             }
-            self.put_plan(tid, plan);
+            self.tracee.put_plan(tid, plan);
             set?;
             self.go(tid, false);
             return Ok(());
@@ -259,10 +246,10 @@ impl Tracer {
                 .memory
                 .word(slot)
                 .is_ok_and(|word| self.tracee.memory.hooks_now().leave().is(word));
-            if hooked && let Some(back) = self.return_address(slot) {
-                let mut plan = self.take_plan(tid);
+            if hooked && let Some(back) = self.tracee.return_address(slot) {
+                let mut plan = self.tracee.take_plan(tid);
                 let set = self.trap_at(tid, &mut plan, back, slot + 8, Then::Look);
-                self.put_plan(tid, plan);
+                self.tracee.put_plan(tid, plan);
                 set?;
                 self.go(tid, false);
                 return Ok(());
@@ -271,8 +258,24 @@ impl Tracer {
         self.go(tid, true);
         Ok(())
     }
+}
 
+impl Breakpoints {
+    fn stands_at_trap(&self, rip: u64) -> bool {
+        self.sites
+            .by_trap(rip)
+            .is_some_and(|site| !site.users.is_empty())
+    }
+
+    fn is_probed(&self, address: u64) -> bool {
+        self.sites
+            .at(address)
+            .is_some_and(|site| site.users.iter().any(|user| matches!(user, User::Probe(_))))
+    }
+}
+
+impl Tracee {
     fn goal(&self, tid: Tid) -> Option<&Goal> {
-        Some(&self.tracee.threads.get(&tid)?.plan.as_ref()?.goal)
+        Some(&self.threads.get(&tid)?.plan.as_ref()?.goal)
     }
 }

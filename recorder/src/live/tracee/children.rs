@@ -7,7 +7,10 @@
 use std::{fs::OpenOptions, os::unix::fs::FileExt, sync::PoisonError};
 
 use crate::{
-    live::{event_loop::Tracer, model::Tid, probes::happenings::Done},
+    live::{
+        breakpoints::Breakpoints, event_loop::Tracer, model::Tid, probes::happenings::Done,
+        tracee::Tracee,
+    },
     stop::ptrace,
 };
 
@@ -36,7 +39,7 @@ impl Tracer {
             return;
         }
         let kind = match event {
-            libc::PTRACE_EVENT_FORK if self.begins_to_follow(child) => Child::Followed,
+            libc::PTRACE_EVENT_FORK if self.tracee.begins_to_follow(child) => Child::Followed,
             libc::PTRACE_EVENT_FORK => Child::Forked,
             _ => Child::Borrowing,
         };
@@ -44,27 +47,35 @@ impl Tracer {
         self.note_done(tid, Done::Forked { child, borrows });
         let seen = self.tracee.children.insert(child, kind) == Some(Child::Unknown);
         if seen {
-            self.let_child_go(child, kind);
+            self.tracee.let_child_go(child, kind);
         }
     }
+}
 
+impl Tracee {
     /// Handles a stop of a process that is not the program.
-    pub fn child_stopped(&mut self, child: Tid, signal: i32, event: i32) {
-        let kind = *self.tracee.children.entry(child).or_insert(Child::Unknown);
+    pub fn child_stopped(
+        &mut self,
+        breakpoints: &Breakpoints,
+        child: Tid,
+        signal: i32,
+        event: i32,
+    ) {
+        let kind = *self.children.entry(child).or_insert(Child::Unknown);
         match (kind, event) {
             (Child::Unknown, _) => {}
             (Child::Forked | Child::Followed, _) => self.let_child_go(child, kind),
             (Child::Borrowing, libc::PTRACE_EVENT_EXEC) => {
-                self.tracee.children.remove(&child);
+                self.children.remove(&child);
                 // On failure it was killed.
                 let _ = ptrace::detach(child, 0);
             }
             (Child::Borrowing, 0) if signal == libc::SIGTRAP => {
-                self.pass_trap(child);
+                breakpoints.pass_trap(child);
                 let _ = ptrace::cont(child, 0);
             }
             (Child::Borrowing, 0) => {
-                let is_ours = crate::live::tracee::event::redirect(self, child, signal);
+                let is_ours = redirects(breakpoints, child, signal);
                 let _ = ptrace::cont(child, if is_ours { 0 } else { signal });
             }
             (Child::Borrowing, _) => {
@@ -77,31 +88,18 @@ impl Tracer {
         match kind {
             Child::Forked => {
                 self.lift_traps_in(child);
-                self.tracee.children.remove(&child);
+                self.children.remove(&child);
                 // A child at a trap has not passed it yet: it executes the restored instruction.
                 let _ = ptrace::detach(child, 0);
             }
             Child::Followed => {
                 self.lift_traps_in(child);
-                self.tracee.children.remove(&child);
+                self.children.remove(&child);
                 self.hand_to_follower(child);
             }
             Child::Borrowing | Child::Unknown => {
                 let _ = ptrace::cont(child, 0);
             }
-        }
-    }
-
-    fn pass_trap(&self, child: Tid) {
-        let Ok(registers) = ptrace::registers(child) else {
-            return;
-        };
-        if let Some(site) = self
-            .breakpoints
-            .sites
-            .by_trap(registers.rip.wrapping_sub(1))
-        {
-            let _ = ptrace::set_rip(child, site.pass_at());
         }
     }
 
@@ -113,7 +111,6 @@ impl Tracer {
             return;
         };
         let traps = self
-            .tracee
             .memory
             .traps
             .read()
@@ -123,4 +120,24 @@ impl Tracer {
             let _ = memory.write_all_at(&[covered.original], *address);
         }
     }
+}
+
+impl Breakpoints {
+    fn pass_trap(&self, child: Tid) {
+        let Ok(registers) = ptrace::registers(child) else {
+            return;
+        };
+        if let Some(site) = self.sites.by_trap(registers.rip.wrapping_sub(1)) {
+            let _ = ptrace::set_rip(child, site.pass_at());
+        }
+    }
+}
+
+/// Moves a child past a fault of our own code, if it is one.
+fn redirects(breakpoints: &Breakpoints, child: Tid, signal: i32) -> bool {
+    let Ok(registers) = ptrace::registers(child) else {
+        return false;
+    };
+    let target = breakpoints.after_fault(signal, registers.rip);
+    target.is_some_and(|target| ptrace::set_rip(child, target).is_ok())
 }

@@ -3,22 +3,28 @@
 use store::control::SnapshotReason;
 
 use crate::live::{
+    breakpoints::Breakpoints,
     event_loop::Tracer,
+    journal::Paused,
     model::{Reason, Stop, Tid},
-    tracee::hold::{COPY_PATIENCE, STOP_PATIENCE},
+    tracee::{
+        Tracee,
+        hold::{COPY_PATIENCE, STOP_PATIENCE},
+        threads::Trap,
+    },
 };
 
 impl Tracer {
     /// Stops a thread until it is resumed, and announces and records the stop.
     pub fn halt(&mut self, tid: Tid, reason: Reason, all_threads: bool) {
         // The caller of the function waits for its return.
-        if self.has_call(tid) && reason.is_of_a_probe() {
+        if self.tracee.has_call(tid) && reason.is_of_a_probe() {
             self.go(tid, false);
             return;
         }
         self.abandon_plan(tid);
         let was_holding = self.tracee.is_held;
-        let holds = !was_holding && (all_threads || self.must_hold_to_copy(tid));
+        let holds = !was_holding && (all_threads || self.tracee.must_hold_to_copy(tid));
         if holds {
             let patience = if all_threads {
                 STOP_PATIENCE
@@ -28,7 +34,7 @@ impl Tracer {
             // A thread that does not stop in time keeps running. The stop is reported all the same.
             let _ = self.hold_within(patience);
         }
-        let copy = self.may_copy(tid, all_threads, holds || was_holding);
+        let copy = self.tracee.may_copy(tid, all_threads, holds || was_holding);
         let stop = self.post(tid, reason, copy);
         if let (Some(thread), Some(stop)) = (self.tracee.threads.get_mut(&tid), stop) {
             if let Some(calling) = &mut thread.calling {
@@ -66,31 +72,48 @@ impl Tracer {
         }
     }
 
-    /// Notes whether a thread that is about to be reported stands before a trap. On its way out of our code it may have come
-    /// just there. Whatever stopped it, the breakpoint is still to be reported.
-    fn note_trap(&mut self, tid: Tid, reason: &Reason) {
-        let pc = self.registers(tid).map(|registers| registers.rip);
-        let site = pc.ok().and_then(|pc| self.breakpoints.sites.by_trap(pc));
-        let is_used = site.is_some_and(|site| !site.users.is_empty());
-        if let Some(halt) = self.tracee.halt_mut(tid) {
-            // A step that ends at a breakpoint is the same stop.
-            halt.is_before_trap = is_used && !halt.is_at_trap && *reason != Reason::Step;
-        }
-    }
-
     /// Reports a stop. `copy`: the reason to copy memory, if it can be copied.
     fn post(&mut self, tid: Tid, reason: Reason, copy: Option<SnapshotReason>) -> Option<Stop> {
         // A thread that cannot be moved was killed, or is shown where it is.
-        let _ = self.leave_ours(tid);
-        self.note_trap(tid, &reason);
+        let _ = self.breakpoints.leave_ours(&mut self.tracee, tid);
+        self.tracee.note_trap(&self.breakpoints, tid, &reason);
         if let Some(why) = copy {
-            self.copy_memory(why);
+            self.tracee.copy_memory(&self.journal, why);
         }
-        let pc = self.pc(tid)?;
+        let pc = self.breakpoints.pc(&self.tracee, tid)?;
         let calls_to_come = self.tracee.threads.get(&tid).map_or(0, |t| t.calls_to_come);
-        let displayed = self.displayed(tid);
+        let displayed = self.evaluator().displayed(tid);
         let place = (pc, calls_to_come);
-        self.journal.pause(self, tid, &reason, place, &displayed);
+        let watched_at = match &reason {
+            Reason::Watch { probe, .. } => self.probes.watchpoints.address(*probe),
+            _ => None,
+        };
+        let paused = Paused {
+            reason: &reason,
+            machine: self.tracee.machine(&self.breakpoints, tid).ok(),
+            watched_at,
+            displayed: &displayed,
+        };
+        self.journal.pause(&self.tracee, tid, paused, place);
         Some(self.stops.post(tid, reason, pc, calls_to_come, displayed))
+    }
+}
+
+impl Tracee {
+    /// Notes whether a thread that is about to be reported stands before a trap. On its way out of our code it may have come
+    /// just there. Whatever stopped it, the breakpoint is still to be reported.
+    fn note_trap(&mut self, breakpoints: &Breakpoints, tid: Tid, reason: &Reason) {
+        let pc = self.registers(tid).map(|registers| registers.rip);
+        let site = pc.ok().and_then(|pc| breakpoints.sites.by_trap(pc));
+        let is_used = site.is_some_and(|site| !site.users.is_empty());
+        if let Some(halt) = self.halt_mut(tid)
+            && halt.trap != Trap::Hit
+        {
+            // A step that ends at a breakpoint is the same stop.
+            halt.trap = match is_used && *reason != Reason::Step {
+                true => Trap::Ahead,
+                false => Trap::None,
+            };
+        }
     }
 }

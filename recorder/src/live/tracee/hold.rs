@@ -85,10 +85,8 @@ impl Tracer {
         let busy = std::mem::take(&mut self.tracee.busy);
         let tids: Vec<Tid> = self.tracee.threads.keys().copied().collect();
         for tid in tids {
-            let Some(thread) = self.tracee.threads.get_mut(&tid) else {
-                continue;
-            };
-            let halt = thread.halt_mut().filter(|halt| halt.stop.is_none());
+            let halt = self.tracee.halt_mut(tid);
+            let halt = halt.filter(|halt| halt.stop.is_none());
             let Some(halt) = halt.filter(|_| !busy.contains(&tid)) else {
                 continue;
             };
@@ -100,10 +98,9 @@ impl Tracer {
             match halt.pending.take() {
                 Some(event) => self.dispatch(tid, event),
                 None if halt.is_job_stopped => {
-                    let _ = ptrace::listen(tid);
-                    thread.state = State::Listening {
-                        is_interrupted: false,
-                    };
+                    if let Some(thread) = self.tracee.resumable(tid) {
+                        thread.listen();
+                    }
                 }
                 None => self.go_on(tid),
             }

@@ -8,12 +8,13 @@ use debuginfo::{Certainty, Machine, Register, Unknown};
 use super::{hooks::shadow_of, memory::LiveMemory};
 use crate::{
     live::{
+        breakpoints::Breakpoints,
         error::{LiveError, LiveResult},
-        event_loop::Tracer,
         model::{AllRegisters, Stop, Tid},
         probes::limit::Limit,
+        tracee::Tracee,
     },
-    stop::{Registers, ptrace},
+    stop::Registers,
 };
 
 /// Offset of xmm0 in FXSAVE's layout.
@@ -117,30 +118,29 @@ impl Machine for LiveMachine {
     }
 }
 
-impl Tracer {
+impl Tracee {
     pub fn registers(&self, tid: Tid) -> LiveResult<Registers> {
-        if let Some((registers, _)) = self.probes.stopless.of(tid) {
+        if let Some((registers, _)) = self.published(tid) {
             return Ok(*registers);
         }
-        ptrace::registers(tid).map_err(|source| match source.raw_os_error() {
-            Some(libc::ESRCH) => LiveError::NoThread(tid),
-            _ => LiveError::System {
-                action: "read the registers",
-                source,
-            },
-        })
+        let stopped = self.stopped(tid)?;
+        stopped
+            .registers()
+            .map_err(|source| match source.raw_os_error() {
+                Some(libc::ESRCH) => LiveError::NoThread(tid),
+                _ => LiveError::System {
+                    action: "read the registers",
+                    source,
+                },
+            })
     }
 
     /// Returns a stopped thread as a machine.
-    pub fn machine(&self, tid: Tid) -> LiveResult<LiveMachine> {
-        let thread = self
-            .tracee
-            .threads
-            .get(&tid)
-            .ok_or(LiveError::NoThread(tid))?;
+    pub fn machine(&self, breakpoints: &Breakpoints, tid: Tid) -> LiveResult<LiveMachine> {
+        let thread = self.threads.get(&tid).ok_or(LiveError::NoThread(tid))?;
         let hit_count = thread.hit_count;
         let mut general = self.registers(tid)?;
-        general.rip = self.original_pc(general.rip);
+        general.rip = breakpoints.original_pc(self, general.rip);
         let stop = thread.stop().cloned().unwrap_or(Stop {
             number: 0,
             tid,
@@ -149,21 +149,21 @@ impl Tracer {
             calls_to_come: thread.calls_to_come,
             displayed: Vec::new(),
         });
-        if let Some((_, asked)) = self.probes.stopless.of(tid) {
+        if let Some((_, asked)) = self.published(tid) {
             return Ok(LiveMachine {
                 stop,
                 registers: AllRegisters {
                     general,
                     vectors: [[0; 16]; 16],
                 },
-                memory: self.tracee.memory.clone(),
+                memory: self.memory.clone(),
                 hit_count,
                 asked: Some(Arc::clone(asked)),
                 extended: Arc::default(),
                 limit: None,
             });
         }
-        let state = ptrace::extended_state(tid).unwrap_or_default();
+        let state = self.stopped(tid)?.extended_state().unwrap_or_default();
         let mut vectors = [[0; 16]; 16];
         for (index, vector) in vectors.iter_mut().enumerate() {
             let at = XMM_OFFSET + index * 16;
@@ -174,7 +174,7 @@ impl Tracer {
         Ok(LiveMachine {
             stop,
             registers: AllRegisters { general, vectors },
-            memory: self.tracee.memory.clone(),
+            memory: self.memory.clone(),
             hit_count,
             asked: None,
             extended: Arc::new(state),

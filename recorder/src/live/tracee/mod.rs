@@ -9,23 +9,28 @@ pub(crate) mod hooks;
 pub(crate) mod machine;
 pub(crate) mod memory;
 pub(crate) mod resume;
+pub(crate) mod stopped;
 pub(crate) mod threads;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     io,
+    sync::{Arc, PoisonError, RwLock},
     time::{Duration, Instant},
 };
+
+use agent::shared::Asked;
+use debuginfo::AddressSpace;
 
 use self::{
     children::Child,
     memory::LiveMemory,
-    threads::{Halt, Run, State, Thread},
+    threads::{Halt, Run, Thread},
 };
 use crate::{
-    live::follow::Following,
-    live::model::Tid,
-    stop::{procfs, ptrace},
+    live::{follow::Following, model::Tid},
+    snapshot::SharedSnapshots,
+    stop::{Registers, procfs, ptrace},
 };
 
 /// How often to check whether the first thread has ended.
@@ -36,6 +41,12 @@ pub(crate) struct Tracee {
     pub pid: i32,
     pub threads: BTreeMap<Tid, Thread>,
     pub memory: LiveMemory,
+    /// Snapshots of the memory, if enabled.
+    pub snapshots: Option<SharedSnapshots>,
+    /// The modules that it has loaded.
+    pub space: Arc<RwLock<Arc<AddressSpace>>>,
+    /// The thread that asks at this moment whether it is to stop. It runs, and its registers are those that it has published.
+    pub asking: Option<(Registers, Arc<Asked>)>,
     /// All threads are to be halted; events are kept for later.
     pub is_held: bool,
     /// Threads whose events were being handled when all threads were held. Their handlers resume them.
@@ -52,11 +63,14 @@ pub(crate) struct Tracee {
 
 impl Tracee {
     /// Traces no thread yet.
-    pub fn new(pid: i32, memory: LiveMemory) -> Self {
+    pub fn new(pid: i32, memory: LiveMemory, space: Arc<RwLock<Arc<AddressSpace>>>) -> Self {
         Self {
             pid,
             threads: BTreeMap::new(),
             memory,
+            snapshots: None,
+            space,
+            asking: None,
             is_held: false,
             busy: BTreeSet::new(),
             has_deferred: false,
@@ -90,6 +104,17 @@ impl Tracee {
             }
         }
         Ok(())
+    }
+
+    /// Returns the modules loaded now.
+    pub fn space_now(&self) -> Arc<AddressSpace> {
+        Arc::clone(&self.space.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns what a thread has published that asks at this moment whether it is to stop.
+    pub fn published(&self, tid: Tid) -> Option<&(Registers, Arc<Asked>)> {
+        let asking = self.asking.as_ref();
+        asking.filter(|(_, asked)| asked.tid == tid as u32)
     }
 
     /// Returns the state of a halted thread.
@@ -165,7 +190,16 @@ impl Tracee {
         let info = thread.and_then(|thread| thread.signal_info.as_ref());
         if let Some(info) = info.filter(|info| info.si_signo == signal) {
             // On failure the thread was killed; its end will be reported.
-            let _ = ptrace::set_stop_info(tid, info);
+            let _ = self.stopped(tid).map(|stopped| stopped.set_info(info));
+        }
+    }
+
+    /// Notes the siginfo of the signal that a halted thread is about to receive.
+    pub fn note_signal(&mut self, tid: Tid) {
+        let stopped = self.stopped(tid).ok();
+        let info = stopped.and_then(|stopped| stopped.info().ok());
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.signal_info = info;
         }
     }
 
@@ -179,16 +213,14 @@ impl Tracee {
     /// Lets a halted thread report the trap that it has hit. It executes nothing for this. A pending trap would kill
     /// the program once it is no longer traced, and the code may have changed by then. `run`: how the thread ran.
     pub fn tell_trap(&mut self, tid: Tid, run: Run) {
-        let Some(thread) = self.threads.get_mut(&tid) else {
-            return;
-        };
-        thread.state = State::Running(Run {
-            // An interrupt request would be reported first.
+        // An interrupt request would be reported first.
+        let run = Run {
             is_interrupted: true,
             ..run
-        });
-        // On failure the thread was killed; its end will be reported.
-        let _ = ptrace::cont(tid, 0);
+        };
+        if let Some(thread) = self.resumable(tid) {
+            thread.run_as(0, run);
+        }
     }
 
     pub fn handles(&self, signal: i32) -> bool {

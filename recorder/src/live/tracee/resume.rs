@@ -4,11 +4,12 @@ use crate::{
     live::{
         error::{LiveError, LiveResult},
         event_loop::Tracer,
+        journal::Journal,
         model::Tid,
-        remote_call::syscall::wait_for,
-        tracee::threads::{Run, State},
+        probes::Probes,
+        tracee::{Tracee, threads::Run},
     },
-    stop::{ptrace, restart},
+    stop::restart,
 };
 
 impl Tracer {
@@ -39,57 +40,57 @@ impl Tracer {
             self.signal_while_stepping(tid, signal);
             return;
         }
-        let Some(thread) = self.tracee.threads.get_mut(&tid) else {
+        let Some(mut thread) = self.tracee.resumable(tid) else {
             return;
         };
-        let stood = thread.run(one_step);
-        let passes = stood.is_at_trap || stood.stop.is_some() && !stood.is_before_trap;
+        let stood = thread.take_halt(one_step);
+        let passes = stood.passes_trap();
         let signal = stood.signal;
         let mut behind_pushed_flags = None;
-        if let Ok(mut registers) = ptrace::registers(tid) {
+        if let Ok(stopped) = self.tracee.stopped(tid)
+            && let Ok(mut registers) = stopped.registers()
+        {
             let site = self.breakpoints.sites.by_trap(registers.rip);
             let stands_at = site.filter(|site| passes && !site.users.is_empty());
             match stands_at {
                 // In an interrupted system call the thread is still before the instruction, although rip is after it.
                 Some(site) if !restart::may_restart(&registers) => {
                     registers.rip = site.pass_at();
-                    let _ = ptrace::set_rip(tid, registers.rip);
+                    let _ = stopped.set_pc(registers.rip);
                 }
-                _ => restart::ask_for_restart(tid),
+                _ => stopped.ask_for_restart(),
             }
             if one_step {
-                behind_pushed_flags = self.behind_pushed_flags(&registers);
+                behind_pushed_flags = self.tracee.behind_pushed_flags(&registers);
             }
         }
         self.tracee.tell_signal(tid, signal);
-        match one_step {
-            true => {
-                // On failure the thread was killed; its end will be reported.
-                let _ = ptrace::step(tid, signal);
-                if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-                    thread.passes_call = None;
-                }
-            }
-            false => self.run_thread(tid, signal),
+        if !one_step {
+            self.tracee.run_thread(&self.probes, tid, signal);
+            return;
         }
-        if let Some(thread) = self.tracee.threads.get_mut(&tid) {
-            thread.state = State::Running(Run {
+        self.tracee.forget_passed(tid);
+        if let Some(thread) = self.tracee.resumable(tid) {
+            let run = Run {
                 is_interrupted: false,
                 behind_pushed_flags,
-            });
+            };
+            // On failure the thread was killed; its end will be reported.
+            let _ = thread.step(signal, run);
         }
     }
+}
 
+impl Tracee {
     /// Resumes a halted thread from exactly where it is.
-    pub fn run_in_place(&mut self, tid: Tid) {
-        let halted = self.tracee.threads.get_mut(&tid);
-        let Some(thread) = halted.filter(|thread| thread.is_halted()) else {
+    pub fn run_in_place(&mut self, probes: &Probes, journal: &Journal, tid: Tid) {
+        let Some(mut thread) = self.resumable(tid) else {
             return;
         };
-        self.journal.set_standing(false);
-        let signal = thread.run(false).signal;
-        self.tracee.tell_signal(tid, signal);
-        self.run_thread(tid, signal);
+        journal.set_standing(false);
+        let signal = thread.take_halt(false).signal;
+        self.tell_signal(tid, signal);
+        self.run_thread(probes, tid, signal);
     }
 
     /// Single-steps a halted thread. Returns the signal of its next stop.
@@ -98,7 +99,7 @@ impl Tracer {
             action: "step the thread",
             source,
         };
-        ptrace::step(tid, 0).map_err(failed)?;
-        wait_for(tid).ok_or(LiveError::Ended)
+        let step = self.stopped(tid)?.step(0).map_err(failed)?;
+        step.signal()
     }
 }

@@ -35,12 +35,32 @@ pub(crate) struct Halt {
     pub stop: Option<Stop>,
     /// Its event that came while all threads were held.
     pub pending: Option<Event>,
-    /// It has hit the trap at its position, and the trap was handled.
-    pub is_at_trap: bool,
-    /// It stands before a trap that it has not hit, and will hit when it resumes.
-    pub is_before_trap: bool,
+    pub trap: Trap,
     /// It was stopped by job control, and we hold it too.
     pub is_job_stopped: bool,
+}
+
+/// The trap at the position of a halted thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Trap {
+    /// There is none, or whether it was hit does not matter.
+    #[default]
+    None,
+    /// It was hit, and was handled.
+    Hit,
+    /// It was not hit yet, and is when the thread resumes.
+    Ahead,
+}
+
+impl Halt {
+    /// Returns whether a thread that resumes passes the trap at its position.
+    pub fn passes_trap(&self) -> bool {
+        match self.trap {
+            Trap::Hit => true,
+            Trap::Ahead => false,
+            Trap::None => self.stop.is_some(),
+        }
+    }
 }
 
 impl State {
@@ -140,16 +160,6 @@ impl Thread {
     pub fn set_signal(&mut self, signal: i32) {
         if let Some(halt) = self.halt_mut() {
             halt.signal = signal;
-        }
-    }
-
-    /// Marks a halted thread as running. Returns how it was halted.
-    pub fn run(&mut self, is_stepping: bool) -> Halt {
-        self.calls_to_come = 0;
-        self.is_stepping = is_stepping;
-        match std::mem::replace(&mut self.state, State::Running(Run::default())) {
-            State::Halted(halt) => halt,
-            State::Running(_) | State::Listening { .. } => Halt::default(),
         }
     }
 }

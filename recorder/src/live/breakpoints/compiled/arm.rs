@@ -22,13 +22,13 @@ use super::plan::Surveys;
 use crate::{
     displace::PATCH_BYTES,
     live::{
-        breakpoints::sites::User,
-        error::{LiveError, LiveResult},
+        breakpoints::{Breakpoints, sites::User},
+        error::LiveResult,
         event_loop::Tracer,
         model::{EvaluatedBy, ProbeId, Tid},
-        probes::Probe,
+        probes::{Probe, Probes},
+        tracee::{Tracee, stopped::Stopped},
     },
-    stop::ptrace,
 };
 
 /// Number of faults at one site after which its code is no longer used.
@@ -173,59 +173,126 @@ impl Compiling {
 /// A word that counts, and a word with the limit.
 const COUNTER_BYTES: u64 = 16;
 
-impl Tracer {
+impl Breakpoints {
     /// Notes that the runtime is in the program and has started.
-    pub fn runtime_found(&mut self, runtime: Runtime) {
-        let distance = self.tracee.memory.word(runtime.tracer).unwrap_or(0);
-        let control = self
-            .tracee
-            .memory
-            .word(runtime.tracer.wrapping_add(distance));
+    pub fn runtime_found(&mut self, tracee: &Tracee, runtime: Runtime) {
+        let distance = tracee.memory.word(runtime.tracer).unwrap_or(0);
+        let control = tracee.memory.word(runtime.tracer.wrapping_add(distance));
         let control = control.ok().filter(|at| *at != 0);
-        self.breakpoints.compiling.runtime = control.map(|control| Runtime {
+        self.compiling.runtime = control.map(|control| Runtime {
             tracer: control + TRACER_OFFSET,
             ..runtime
         });
     }
 
     pub fn compile_later(&mut self, id: ProbeId) {
-        self.breakpoints.compiling.dirty.insert(id);
+        self.compiling.dirty.insert(id);
     }
 
     /// Notes that a site has changed: its jump, or that of a nearby site, may now be possible.
     pub fn site_changed(&mut self, address: u64) {
         // If a hook has moved the instruction, its trap or jump is elsewhere.
-        let Some(at) = self
-            .breakpoints
-            .sites
-            .at(address)
-            .map(|site| site.patched_at)
-        else {
+        let Some(at) = self.sites.at(address).map(|site| site.patched_at) else {
             return;
         };
         let near = self
-            .breakpoints
             .sites
             .near(at.saturating_sub(PATCH_BYTES as u64)..=at + PATCH_BYTES as u64);
-        let waiting = near.filter(|near| self.breakpoints.compiling.waiting.contains_key(near));
+        let waiting = near.filter(|near| self.compiling.waiting.contains_key(near));
         let waiting: Vec<u64> = waiting.collect();
-        self.breakpoints.compiling.look_at.extend(waiting);
+        self.compiling.look_at.extend(waiting);
     }
 
+    /// Recompiles messages after modules were loaded or unloaded: the addresses in them may have changed.
+    pub fn compile_messages_anew(&mut self, probes: &Probes) {
+        self.compiling.surveys.clear();
+        let messages = probes.by_id.values().filter(|probe| probe.logs());
+        let ids: Vec<ProbeId> = messages.map(|probe| probe.view.id).collect();
+        self.compiling.dirty.extend(ids);
+    }
+
+    /// Returns the hits including those that the program has counted.
+    pub fn total_hits(&self, probe: &Probe) -> u64 {
+        let counted = probe.counter_at.and_then(|at| self.compiling.count(at));
+        let counted = counted.map_or(0, |word| word.load(Acquire));
+        probe.view.hits.wrapping_add(counted)
+    }
+
+    /// Lowers the program's count limit after the tracer has counted a hit.
+    pub fn tell_count(&self, probe: &Probe) {
+        if let Some(at) = probe.counter_at
+            && probe.view.spec.hit_count != 0
+        {
+            let until = probe.view.spec.hit_count.wrapping_sub(probe.view.hits);
+            if let Some(word) = self.compiling.count(at + 8) {
+                word.store(until, Release);
+            }
+        }
+    }
+
+    /// Returns whether a halted thread is in compiled probe code.
+    pub fn is_judging(&self, stopped: &Stopped<'_>) -> bool {
+        let Ok(registers) = stopped.registers() else {
+            return false;
+        };
+        let pc = registers.rip;
+        let runtime = self.compiling.runtime;
+        let reads_text = runtime.is_some_and(|r| (r.text_load..r.text_fault).contains(&pc));
+        reads_text || self.sites.is_judging(pc)
+    }
+
+    /// Runs a halted thread out of our code: the code that records or evaluates, and the code after a displaced
+    /// instruction. Its registers and frames are then the program's. It may reach the trap; then it is at its site.
+    pub fn leave_ours(&mut self, tracee: &mut Tracee, tid: Tid) -> LiveResult<()> {
+        self.dismiss(tid);
+        // The thread may be waiting there for a copy of memory whose maker waits for the tracer.
+        let shared = self.compiling.shared.clone();
+        let pass = |passes| {
+            if let Some(shared) = &shared {
+                shared.pass_copies(passes);
+            }
+        };
+        pass(true);
+        let left = self.step_out_of_ours(tracee, tid);
+        pass(false);
+        left
+    }
+
+    fn step_out_of_ours(&mut self, tracee: &mut Tracee, tid: Tid) -> LiveResult<()> {
+        const MOST_STEPS: usize = 20_000;
+        let mut pc = tracee.registers(tid)?.rip;
+        for _ in 0..MOST_STEPS {
+            let is_ours = self.sites.is_judging(pc) || self.exact_pc(tracee, pc).is_none();
+            if !is_ours || self.sites.by_trap(pc).is_some() {
+                return Ok(());
+            }
+            let signal = tracee.step_once(tid)?;
+            pc = tracee.registers(tid)?.rip;
+            let target = self
+                .compiling
+                .after_fault(pc)
+                .or(self.sites.no_answer_at(pc));
+            match (signal, target) {
+                (libc::SIGTRAP, _) => {}
+                (libc::SIGSEGV | libc::SIGBUS, Some(target)) => {
+                    tracee.stopped(tid)?.move_to_pc(target)?;
+                    pc = target;
+                }
+                // The signal is delivered when the thread resumes.
+                (signal, _) => tracee.keep_signal(tid, signal),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Tracer {
     /// Switches compiling on or off, also for existing probes.
     pub fn compile_probes(&mut self, on: bool) {
         self.breakpoints.compiling.is_on = on;
         let all: Vec<ProbeId> = self.probes.by_id.keys().copied().collect();
         self.breakpoints.compiling.dirty.extend(all);
         self.settle_compiled();
-    }
-
-    /// Recompiles messages after modules were loaded or unloaded: the addresses in them may have changed.
-    pub fn compile_messages_anew(&mut self) {
-        self.breakpoints.compiling.surveys.clear();
-        let messages = self.probes.by_id.values().filter(|probe| probe.logs());
-        let ids: Vec<ProbeId> = messages.map(|probe| probe.view.id).collect();
-        self.breakpoints.compiling.dirty.extend(ids);
     }
 
     /// Compiles what is scheduled, and writes the jumps that are possible. Must be called while no thread is being
@@ -437,85 +504,5 @@ impl Tracer {
         if let Some(other) = self.breakpoints.sites.jump_over(at) {
             self.disarm(other);
         }
-    }
-
-    /// Returns the hits including those that the program has counted.
-    pub fn total_hits(&self, probe: &Probe) -> u64 {
-        let counted = probe
-            .counter_at
-            .and_then(|at| self.breakpoints.compiling.count(at));
-        let counted = counted.map_or(0, |word| word.load(Acquire));
-        probe.view.hits.wrapping_add(counted)
-    }
-
-    /// Lowers the program's count limit after the tracer has counted a hit.
-    pub fn tell_count(&self, probe: &Probe) {
-        if let Some(at) = probe.counter_at
-            && probe.view.spec.hit_count != 0
-        {
-            let until = probe.view.spec.hit_count.wrapping_sub(probe.view.hits);
-            if let Some(word) = self.breakpoints.compiling.count(at + 8) {
-                word.store(until, Release);
-            }
-        }
-    }
-
-    /// Returns whether a halted thread is in compiled probe code.
-    pub fn is_judging(&self, tid: Tid) -> bool {
-        let Ok(registers) = ptrace::registers(tid) else {
-            return false;
-        };
-        let pc = registers.rip;
-        let runtime = self.breakpoints.compiling.runtime;
-        let reads_text = runtime.is_some_and(|r| (r.text_load..r.text_fault).contains(&pc));
-        reads_text || self.breakpoints.sites.is_judging(pc)
-    }
-
-    /// Runs a halted thread out of our code: the code that records or evaluates, and the code after a displaced
-    /// instruction. Its registers and frames are then the program's. It may reach the trap; then it is at its site.
-    pub fn leave_ours(&mut self, tid: Tid) -> LiveResult<()> {
-        self.dismiss(tid);
-        // The thread may be waiting there for a copy of memory whose maker waits for the tracer.
-        let pass = |tracer: &Self, pass| {
-            if let Some(shared) = &tracer.breakpoints.compiling.shared {
-                shared.pass_copies(pass);
-            }
-        };
-        pass(self, true);
-        let left = self.step_out_of_ours(tid);
-        pass(self, false);
-        left
-    }
-
-    fn step_out_of_ours(&mut self, tid: Tid) -> LiveResult<()> {
-        const MOST_STEPS: usize = 20_000;
-        let mut pc = self.registers(tid)?.rip;
-        for _ in 0..MOST_STEPS {
-            let is_ours = self.breakpoints.sites.is_judging(pc) || self.exact_pc(pc).is_none();
-            if !is_ours || self.breakpoints.sites.by_trap(pc).is_some() {
-                return Ok(());
-            }
-            let signal = self.step_once(tid)?;
-            pc = self.registers(tid)?.rip;
-            let target = self
-                .breakpoints
-                .compiling
-                .after_fault(pc)
-                .or(self.breakpoints.sites.no_answer_at(pc));
-            match (signal, target) {
-                (libc::SIGTRAP, _) => {}
-                (libc::SIGSEGV | libc::SIGBUS, Some(target)) => {
-                    let moved = ptrace::set_rip(tid, target);
-                    moved.map_err(|source| LiveError::System {
-                        action: "move the thread",
-                        source,
-                    })?;
-                    pc = target;
-                }
-                // The signal is delivered when the thread resumes.
-                (signal, _) => self.tracee.keep_signal(tid, signal),
-            }
-        }
-        Ok(())
     }
 }

@@ -8,6 +8,7 @@
 
 mod arm;
 mod code;
+mod faults;
 mod floats;
 mod place;
 mod plan;

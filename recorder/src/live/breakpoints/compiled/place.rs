@@ -13,11 +13,16 @@ use crate::{
     clock,
     displace::{MAX_TRAMPOLINE_BYTES, patch_bytes},
     live::{
-        breakpoints::sites::{Compiled, User},
+        breakpoints::{
+            Breakpoints,
+            sites::{Compiled, User},
+        },
         condition::{Condition, Message},
         event_loop::Tracer,
+        journal::Journal,
         model::{Action, EvaluatedBy, ProbeId, ProbeSpec},
-        probes::Probe,
+        probes::{Probe, Probes},
+        tracee::Tracee,
     },
 };
 
@@ -60,8 +65,10 @@ impl Tracer {
             return Err("something else stops at the same place".to_owned());
         }
         let at = site.patched_at;
-        let displacement = self.displace(address, at)?;
-        let (mut program, words, judged) = self.program(id, spec, address)?;
+        let displacement = self.breakpoints.displace(&self.tracee, address, at)?;
+        let (mut program, words, judged) =
+            self.breakpoints
+                .program(&mut self.probes, &self.tracee, id, spec, address)?;
         let start = self.room(at)?;
         let spec_bytes = words.as_ref().map_or(0, |words| {
             SPEC_BYTES + SPEC_TEXT_BYTES * words.texts.len() as u64
@@ -81,7 +88,7 @@ impl Tracer {
             return Err("it begins with a system call".to_owned());
         }
         if let Some(words) = &words {
-            self.check_format(id, words)?;
+            self.probes.check_format(id, words)?;
         }
         let jump = patch_bytes(at, stub.at).map_err(|refusal| refusal.to_string())?;
         let mut bytes = words
@@ -93,7 +100,7 @@ impl Tracer {
         written.map_err(|error| error.to_string())?;
         self.breakpoints.sites.take_room(start, bytes.len() as u64);
         let exact = copy.moves.iter().filter_map(|m| {
-            let original = self.exact_pc(m.old)?;
+            let original = self.breakpoints.exact_pc(&self.tracee, m.old)?;
             Some((m.new, original))
         });
         let compiled = Compiled {
@@ -107,15 +114,26 @@ impl Tracer {
             .sites
             .attach(&self.tracee.memory, address, compiled);
         if let Some(words) = words {
-            self.tell_format(id, words);
+            self.probes.tell_format(&self.journal, id, words);
         }
         self.probes.stopless.are_expected |= program.question.is_some();
         Ok(judged)
     }
 
+    fn room(&mut self, near: u64) -> Result<u64, String> {
+        if let Some(at) = self.breakpoints.sites.room_of(near, MOST_CODE_BYTES) {
+            return Ok(at);
+        }
+        self.make_room(near).map_err(|error| error.to_string())?;
+        let found = self.breakpoints.sites.room_of(near, MOST_CODE_BYTES);
+        found.ok_or_else(|| "there is no room for code within reach".to_owned())
+    }
+}
+
+impl Probes {
     /// Checks that all places of a probe produce the same words.
     fn check_format(&self, id: ProbeId, words: &Words) -> Result<(), String> {
-        let probe = self.probes.by_id.get(&id).ok_or("it is gone")?;
+        let probe = self.by_id.get(&id).ok_or("it is gone")?;
         match &probe.format {
             Some(format) if *format != words.parts => {
                 Err("its values are of other types at another place".to_owned())
@@ -124,41 +142,47 @@ impl Tracer {
         }
     }
 
-    fn tell_format(&mut self, id: ProbeId, words: Words) {
-        let Some(probe) = self.probes.by_id.get_mut(&id) else {
+    fn tell_format(&mut self, journal: &Journal, id: ProbeId, words: Words) {
+        let Some(probe) = self.by_id.get_mut(&id) else {
             return;
         };
         if probe.format.is_none() {
             probe.format = Some(words.parts.clone());
-            self.journal.send(Control::LogFormat(LogFormat {
+            journal.send(Control::LogFormat(LogFormat {
                 ticks: clock::ticks(),
                 probe: id,
                 parts: words.parts,
             }));
         }
     }
+}
 
-    fn displace(&mut self, address: u64, at: u64) -> Result<crate::displace::Displacement, String> {
-        let space = self.space_now();
-        if let Some((_, hook)) = self.tracee.memory.hooks_now().over(address) {
+impl Breakpoints {
+    fn displace(
+        &mut self,
+        tracee: &Tracee,
+        address: u64,
+        at: u64,
+    ) -> Result<crate::displace::Displacement, String> {
+        let space = tracee.space_now();
+        if let Some((_, hook)) = tracee.memory.hooks_now().over(address) {
             return in_hook(hook, at);
         }
-        let memory = self.tracee.memory.clone();
-        self.breakpoints
-            .compiling
-            .surveys
-            .in_program(&space, &memory, address)
+        let memory = tracee.memory.clone();
+        self.compiling.surveys.in_program(&space, &memory, address)
     }
 
     /// Decides what the code does.
     fn program(
         &mut self,
+        probes: &mut Probes,
+        tracee: &Tracee,
         id: ProbeId,
         spec: &ProbeSpec,
         address: u64,
     ) -> Result<(Program, Option<Words>, EvaluatedBy), String> {
-        let space = self.space_now();
-        let runtime = self.breakpoints.compiling.runtime;
+        let space = tracee.space_now();
+        let runtime = self.compiling.runtime;
         let question = runtime.map(|runtime| Question {
             function: runtime.ask,
             site: address,
@@ -169,7 +193,7 @@ impl Tracer {
             tracer_at: runtime.map(|runtime| runtime.tracer),
             question,
         };
-        let (_, inside) = self.known_calls(id, address);
+        let (_, inside) = probes.known_calls(tracee, id, address);
         let condition = match &spec.condition {
             _ if spec.asks_hits() => Err(COUNTED.to_owned()),
             None => Ok(None),
@@ -192,19 +216,19 @@ impl Tracer {
             }
         };
         let counts = spec.hit_count != 0;
-        let skips = self.probes.by_id.get(&id).is_some_and(Probe::skips);
+        let skips = probes.by_id.get(&id).is_some_and(Probe::skips);
         let message = match &spec.action {
             Action::Log(_) if skips => Some(Err(SKIPPED.to_owned())),
             // Only the tracer reads what is captured of a thread.
-            Action::Log(_) if !counts && self.probes.capture.any() => Some(Err(KEPT.to_owned())),
-            Action::Log(message) if !counts => Some(self.words(message, (address, inside))),
+            Action::Log(_) if !counts && probes.capture.any() => Some(Err(KEPT.to_owned())),
+            Action::Log(message) if !counts => Some(self.words(tracee, message, (address, inside))),
             _ => None,
         };
         let is_conditional = condition.is_some();
         match message {
             Some(Ok((function, words))) => {
                 let log = Log {
-                    counter_at: self.counter(id)?,
+                    counter_at: self.counter(probes, id)?,
                     function,
                     spec_at: 0,
                     words: words.count,
@@ -224,7 +248,7 @@ impl Tracer {
             )),
             Some(Err(why)) => Err(why),
             None if counts => {
-                let counter_at = self.counter(id)?;
+                let counter_at = self.counter(probes, id)?;
                 let then = Then::Count { counter_at };
                 Ok((program(condition, then, None), None, EvaluatedBy::InProgram))
             }
@@ -246,12 +270,13 @@ impl Tracer {
     /// Compiles a message to words. Also returns the function that takes them.
     fn words(
         &self,
+        tracee: &Tracee,
         message: &Message,
         (address, inside): (u64, usize),
     ) -> Result<(u64, Words), String> {
-        let runtime = self.breakpoints.compiling.runtime;
+        let runtime = self.compiling.runtime;
         let runtime = runtime.ok_or("the program's runtime cannot take messages")?;
-        let message = compile_message(message.template(), &self.space_now(), address, inside);
+        let message = compile_message(message.template(), &tracee.space_now(), address, inside);
         let message = message.map_err(|why| why.to_string())?;
         let mut words = Words {
             parts: Vec::new(),
@@ -272,29 +297,20 @@ impl Tracer {
     }
 
     /// Returns a probe's counter. Allocates one if it has none.
-    fn counter(&mut self, id: ProbeId) -> Result<u64, String> {
-        let probe = self.probes.by_id.get(&id).ok_or("it is gone")?;
+    fn counter(&mut self, probes: &mut Probes, id: ProbeId) -> Result<u64, String> {
+        let probe = probes.by_id.get(&id).ok_or("it is gone")?;
         let at = match probe.counter_at {
             Some(at) => at,
             None => {
-                let taken = self.breakpoints.compiling.take_counter();
+                let taken = self.compiling.take_counter();
                 taken.ok_or("there are no more counters")?
             }
         };
-        let probe = self.probes.by_id.get_mut(&id).ok_or("it is gone")?;
+        let probe = probes.by_id.get_mut(&id).ok_or("it is gone")?;
         probe.counter_at = Some(at);
-        let probe = &self.probes.by_id[&id];
+        let probe = &probes.by_id[&id];
         self.tell_count(probe);
         Ok(at)
-    }
-
-    fn room(&mut self, near: u64) -> Result<u64, String> {
-        if let Some(at) = self.breakpoints.sites.room_of(near, MOST_CODE_BYTES) {
-            return Ok(at);
-        }
-        self.make_room(near).map_err(|error| error.to_string())?;
-        let found = self.breakpoints.sites.room_of(near, MOST_CODE_BYTES);
-        found.ok_or_else(|| "there is no room for code within reach".to_owned())
     }
 }
 
