@@ -131,6 +131,26 @@ fn sqlite_makes_as_many_calls_as_uftrace_counts() {
     assert_counts_agree(&recording, &oracle, 500, &[]);
 }
 
+/// The program calls functions of libraries through its stubs.
+#[test]
+fn sqlite_calls_libraries_as_often_as_uftrace_counts() {
+    let scratch = Scratch::new("sqlite_libraries");
+    let program = |name| Program::new(fixture_artifact("sqlite", name), scratch.path());
+    let oracle = e2e::uftrace_library_counts(&scratch, &program("sqlite_pg").args(["200"]));
+    let program = program("sqlite").args(["200"]);
+    let (_, recording) = Hindsight::record(&scratch, &["-f", "*@plt"], &program);
+    let mine = recorded_counts(&recording);
+    let mut compared = 0;
+    for stub in probes(&recording, "armed") {
+        let function = stub.strip_suffix("@plt").expect("only stubs were chosen");
+        let count = oracle.get(function).copied().unwrap_or(0);
+        let recorded = mine.get(&stub).copied().unwrap_or(0);
+        assert_eq!(recorded, count, "calls of {function}");
+        compared += usize::from(count > 0);
+    }
+    assert!(compared >= 15, "only {compared} functions were compared");
+}
+
 /// callgrind runs the very same binary.
 #[test]
 fn lua_makes_as_many_calls_as_callgrind_counts() {

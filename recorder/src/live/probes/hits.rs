@@ -234,6 +234,7 @@ impl Tracer {
             message: text,
             values,
             passed: passed.map(Box::new),
+            error,
         });
     }
 
