@@ -140,7 +140,7 @@ fn files_for(folder: &Path) {
 }
 
 /// Calls of the dynamic linker, and of constructors of libraries, before the program's entry point.
-const BEFORE_ENTRY: [&str; 25] = [
+const BEFORE_ENTRY: [&str; 26] = [
     "execve",
     "brk",
     "arch_prctl",
@@ -166,6 +166,7 @@ const BEFORE_ENTRY: [&str; 25] = [
     "uname",
     "getrandom",
     "lseek",
+    "futex",
 ];
 
 fn leave_out_loading(calls: &mut Vec<Call>) {
