@@ -54,6 +54,9 @@ static volatile uint32_t sandboxed;
 /* The flags and masks that came with a default action, for later queries. */
 static int default_flags[_NSIG];
 static uint64_t default_masks[_NSIG];
+/* The same before the change that is being made; at other times, as above. */
+static int former_flags[_NSIG];
+static uint64_t former_masks[_NSIG];
 /* Handlers of the program that want a signal stack, while it has none. */
 static volatile uint64_t without_stack;
 static volatile uint32_t program_has_stack;
@@ -475,8 +478,12 @@ hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old)
     if (catching == 1)
       translate_new (signal, &passed);
   }
+  former_flags[signal] = flags;
+  former_masks[signal] = mask;
   result = hs_original___libc_sigaction (signal, new != NULL ? &passed : NULL,
                                          old != NULL ? &found : NULL);
+  former_flags[signal] = default_flags[signal];
+  former_masks[signal] = default_masks[signal];
   if (result != 0 || old == NULL)
     return result;
   if (found.sa_sigaction == hs_on_fatal)
@@ -492,9 +499,9 @@ hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old)
   return result;
 }
 
-/* Puts into an action that the C library passes to the kernel, or gets from it, what the program passes or gets. */
+/* Puts into an action that the C library passes to the kernel, or gets from it (`is_old`), what the program passes or gets. */
 void
-hs_as_program_sees (uint64_t signal, struct hs_kernel_sigaction * action)
+hs_as_program_sees (uint64_t signal, struct hs_kernel_sigaction * action, int is_old)
 {
   if (catching == 0 || signal < 1 || signal >= _NSIG)
     return;
@@ -502,8 +509,8 @@ hs_as_program_sees (uint64_t signal, struct hs_kernel_sigaction * action)
   {
     uint64_t restores = action->flags & SA_RESTORER;
     action->handler = 0;
-    action->flags = (unsigned) default_flags[signal];
-    action->mask = default_masks[signal];
+    action->flags = (unsigned) (is_old ? former_flags : default_flags)[signal];
+    action->mask = (is_old ? former_masks : default_masks)[signal];
     if (action->restorer == (uint64_t) hs_trap_return)
       action->restorer = 0;
     else

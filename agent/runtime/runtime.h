@@ -254,7 +254,7 @@ struct hs_kernel_sigaction
   uint64_t mask;
 };
 
-void hs_as_program_sees (uint64_t signal, struct hs_kernel_sigaction * action);
+void hs_as_program_sees (uint64_t signal, struct hs_kernel_sigaction * action, int is_old);
 void hs_signals_are_left_alone (void);
 void hs_give_signal_stack (unsigned index);
 void hs_exit (int status);

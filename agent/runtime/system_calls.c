@@ -296,7 +296,7 @@ struct call_end
 
 /* Replaces the action of rt_sigaction, which may be ours, by the program's. */
 static void
-show_action (struct reading * reading, uint64_t signal)
+show_action (struct reading * reading, const struct call_end * call)
 {
   for (unsigned n = 0; n != reading->count; n++)
   {
@@ -304,7 +304,7 @@ show_action (struct reading * reading, uint64_t signal)
     struct hs_kernel_sigaction * action = &reading->action;
     if (hs_read_memory (reading->local->tid, action, piece->address, sizeof *action) != sizeof *action)
       continue;
-    hs_as_program_sees (signal, action);
+    hs_as_program_sees (call->arguments[0], action, call->at_return);
     piece->from = action;
   }
 }
@@ -321,7 +321,7 @@ read_all (struct reading * reading, const struct call_end * call)
       read_for (reading, rule, call->arguments, call->result);
   }
   if (call->number == SYS_rt_sigaction)
-    show_action (reading, call->arguments[0]);
+    show_action (reading, call);
 }
 
 /* What an argument's target points to itself. */

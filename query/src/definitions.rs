@@ -69,6 +69,7 @@ pub struct Definitions {
     modules: BTreeMap<u32, Module>,
     skipped: Vec<Skipped>,
     probes: BTreeMap<u32, Probe>,
+    processor_waits: BTreeMap<u32, u64>,
     headers: OnceLock<Headers>,
 }
 
@@ -123,6 +124,9 @@ impl Definitions {
                     },
                 );
             }
+            Control::ProcessorWait { tid, ns } => {
+                *self.processor_waits.entry(tid).or_default() += ns;
+            }
             Control::ProbeRemoved { id, .. } => {
                 if let Some(probe) = self.probes.get_mut(&id) {
                     probe.removed = true;
@@ -141,6 +145,11 @@ impl Definitions {
             self.functions.resize(index + 1, None);
         }
         self.functions[index] = Some(function);
+    }
+
+    /// Returns how long each thread waited for a processor, in ns, if that is known and more than nothing.
+    pub fn processor_waits(&self) -> &BTreeMap<u32, u64> {
+        &self.processor_waits
     }
 
     /// Returns what headers say of the C library's functions. All functions must be added before.

@@ -15,7 +15,10 @@ use store::{
 
 use crate::{
     clock,
-    process::status::{may_sleep, thread_exists, thread_name},
+    process::{
+        ProcessorWaits,
+        status::{may_sleep, thread_exists, thread_name},
+    },
 };
 
 /// Number of passes between checks for threads that did not announce their end, and the maximum time between checks.
@@ -32,8 +35,8 @@ const FLOOD_BYTES: u64 = 1 << 20;
 pub struct Drain<'a> {
     shared: &'a Shared,
     pid: i32,
-    passes: u32,
-    roll_called: Instant,
+    roll: Roll,
+    waits: ProcessorWaits,
     flushed: Instant,
     moved_since: u64,
     /// The last watermark is older than the newest records, so readers cannot see those yet.
@@ -51,13 +54,36 @@ pub struct Drain<'a> {
     lost: u64,
 }
 
+/// When all threads were last looked at.
+#[derive(Debug)]
+struct Roll {
+    passes: u32,
+    called: Instant,
+}
+
+impl Roll {
+    /// Counts a pass. Returns whether all threads are to be looked at in it.
+    fn is_called(&mut self) -> bool {
+        self.passes = self.passes.wrapping_add(1);
+        let is_called = self.passes.is_multiple_of(PASSES_PER_ROLL_CALL)
+            || self.called.elapsed() > ROLL_CALL_PERIOD;
+        if is_called {
+            self.called = Instant::now();
+        }
+        is_called
+    }
+}
+
 impl<'a> Drain<'a> {
     pub fn new(shared: &'a Shared, pid: i32) -> Self {
         Self {
             shared,
             pid,
-            passes: 0,
-            roll_called: Instant::now(),
+            roll: Roll {
+                passes: 0,
+                called: Instant::now(),
+            },
+            waits: ProcessorWaits::default(),
             flushed: Instant::now(),
             moved_since: 0,
             owes_watermark: false,
@@ -121,12 +147,7 @@ impl<'a> Drain<'a> {
     /// If the log takes no more.
     pub fn pass(&mut self, log: &mut LogWriter, noted: bool) -> store::Result<u64> {
         let watermark = self.now();
-        self.passes = self.passes.wrapping_add(1);
-        let roll_call = self.passes.is_multiple_of(PASSES_PER_ROLL_CALL)
-            || self.roll_called.elapsed() > ROLL_CALL_PERIOD;
-        if roll_call {
-            self.roll_called = Instant::now();
-        }
+        let roll_call = self.roll.is_called();
         let mut moved = 0;
         for index in self.shared.taken() {
             moved += self.ring(index, roll_call, log)?;
@@ -161,13 +182,16 @@ impl<'a> Drain<'a> {
         Ok(moved)
     }
 
-    /// Reports records that threads lost last and wrote nothing after. All threads must have ended.
+    /// Reports records that threads lost last and wrote nothing after, and how long threads waited. All threads must have ended.
     ///
     /// # Errors
     /// If the log takes no more.
     pub fn finish(&self, log: &mut LogWriter) -> store::Result<()> {
         if self.discarding {
             return Ok(());
+        }
+        for (tid, ns) in self.waits.rest() {
+            log.append_control(&Control::ProcessorWait { tid, ns })?;
         }
         self.shared
             .taken()
@@ -204,6 +228,9 @@ impl<'a> Drain<'a> {
         {
             self.shared.name_thread(index, &name);
         }
+        if roll_call || self.shared.is_exiting() || !self.waits.knows(index) {
+            self.waits.look(self.pid, index, tenant.tid);
+        }
         let pending = self.shared.pending(index);
         let moved = (pending.first.len() + pending.second.len()) as u64;
         if moved != 0 {
@@ -229,8 +256,13 @@ impl<'a> Drain<'a> {
         if is_gone {
             self.threads += 1;
             self.lost += self.shared.lost(index);
+            let waited_ns = self.waits.end(index);
             if !self.discarding {
                 self.tell_lost(index, tenant.tid, log)?;
+                if let Some(ns) = waited_ns {
+                    let tid = tenant.tid;
+                    log.append_control(&Control::ProcessorWait { tid, ns })?;
+                }
                 let (ring, tenancy) = (index as u32, tenant.tenancy);
                 log.append_control(&Control::ThreadEnd {
                     ticks: self.now(),

@@ -89,6 +89,7 @@ fn program(seed: u64, steps: usize) -> Synth {
                     message: format!("step {step}"),
                     values: Vec::new(),
                     passed: passed(step as u64).map(Box::new),
+                    error: None,
                 });
             }
             10..14 if depth > 2 => {

@@ -169,6 +169,9 @@ pub enum Control {
         /// The state of the thread, if it was kept.
         #[serde(default)]
         passed: Option<Box<Passed>>,
+        /// The first expression without a value, and why it has none.
+        #[serde(default)]
+        error: Option<String>,
     },
     /// An exception, a panic or a signal was seen.
     Exception(Exception),
@@ -191,6 +194,13 @@ pub enum Control {
     LogFormat(LogFormat),
     /// The program wrote to a place whose writes are logged.
     LoggedWrite(Box<LoggedWrite>),
+    /// How long a thread, from its first record on, was ready to run and waited for a processor. No event.
+    ProcessorWait {
+        /// Which thread.
+        tid: u32,
+        /// All of it together, in ns.
+        ns: u64,
+    },
 }
 
 impl Control {
@@ -218,17 +228,18 @@ impl Control {
             Self::Exception(exception) => Some(exception.ticks),
             Self::Snapshot(snapshot) => Some(snapshot.ticks),
             Self::LogFormat(format) => Some(format.ticks),
-            Self::Function(_) | Self::Skipped { .. } => None,
+            Self::Function(_) | Self::Skipped { .. } | Self::ProcessorWait { .. } => None,
         }
     }
 
-    /// Returns whether the definitions file keeps this one: modules, functions, probes that could not be armed, and the
-    /// history of live probes.
+    /// Returns whether the definitions file keeps this one: modules, functions, probes that could not be armed, the history
+    /// of live probes, and how long threads waited for a processor.
     pub fn is_definition(&self) -> bool {
         matches!(
             self,
             Self::Function(_)
                 | Self::Skipped { .. }
+                | Self::ProcessorWait { .. }
                 | Self::ModuleLoad { .. }
                 | Self::Probe(_)
                 | Self::ProbeRemoved { .. }

@@ -27,7 +27,9 @@ pub use hindsight::{Hindsight, split_own_lines};
 pub use live::{Live, is_alive, marked_line};
 pub use mcp::{install, mcp_script, python_with};
 pub use memory::{changed_text, thread_names};
-pub use oracle::{callgrind_counts, gdb_count, gdb_count_at, gdb_places, uftrace_counts};
+pub use oracle::{
+    callgrind_counts, gdb_count, gdb_count_at, gdb_places, uftrace_counts, uftrace_library_counts,
+};
 pub use process::{Ended, Program, Running, Status, kill, wait_until};
 pub use recording::{Recording, Row};
 pub use rustix::process::Signal;

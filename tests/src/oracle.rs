@@ -15,18 +15,24 @@ pub type Counts = BTreeMap<String, i64>;
 /// If uftrace is not installed, fails, or lost records.
 #[must_use]
 pub fn uftrace_counts(scratch: &Scratch, program: &Program) -> Counts {
+    counted_by_uftrace(scratch, program, &["--no-libcall"])
+}
+
+/// Counts the calls of a program built with `-pg` with uftrace, those of libraries' functions too. uftrace decodes their
+/// arguments (`--auto-args`) as it knows their prototypes.
+///
+/// # Panics
+/// If uftrace is not installed, fails, or lost records.
+#[must_use]
+pub fn uftrace_library_counts(scratch: &Scratch, program: &Program) -> Counts {
+    counted_by_uftrace(scratch, program, &["--auto-args"])
+}
+
+fn counted_by_uftrace(scratch: &Scratch, program: &Program, options: &[&str]) -> Counts {
     let data = scratch.join("uftrace.data");
     let data = data.to_str().expect("scratch paths are UTF-8");
-    let options = [
-        "record",
-        "--no-libcall",
-        "--no-sched",
-        "--max-stack=65535",
-        "-b",
-        "64m",
-        "-d",
-        data,
-    ];
+    let rest = ["--no-sched", "--max-stack=65535", "-b", "64m", "-d", data];
+    let options = [&["record"], options, &rest].concat();
     let recorded = succeeded(
         program
             .wrapped(Path::new("/usr/bin/uftrace"), options)

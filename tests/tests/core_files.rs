@@ -390,6 +390,19 @@ fn cut_files_say_nothing_wrong() {
     assert!(check.text().contains(": whole\n"), "{}", check.text());
     assert!(!check.text().contains("note:"), "{}", check.text());
     assert!(opened == 6 && unknown > 3, "{opened} {unknown}");
+    let check = dumped.command(&["check", path, "--json"]).run().result();
+    let recording = check["recording"].as_str().expect("text");
+    std::fs::remove_file(&dumped.core).expect("it is there");
+    let check = dumped.command(&["check", recording, "--json"]).run();
+    assert_eq!(check.status, Status::Code(3), "{}", check.text());
+    let check = check.result();
+    assert_eq!(check["verdict"], "no_core", "{check}");
+    assert_eq!(check["findings"][0]["severity"], "odd", "{check}");
+    let check = dumped.command(&["check", recording]).run().text();
+    assert!(
+        check.contains(": incomplete: its core file is gone"),
+        "{check}"
+    );
     let head = dumped.scratch.join("head");
     std::fs::write(&head, &whole[..100]).expect("the test's folder");
     let ended = dumped

@@ -1,7 +1,8 @@
 //! Goal: the recording holds exactly the calls that happened. Method: other tracers and plain arithmetic count them too.
 
-use e2e::{Comparison, Hindsight, Program, Recording, Scratch, fixture_artifact};
+use e2e::{Comparison, Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 #[test]
 fn fib_25_makes_242785_calls() {
@@ -129,6 +130,35 @@ fn sqlite_makes_as_many_calls_as_uftrace_counts() {
     let program = Program::new(fixture_artifact("sqlite", "sqlite"), scratch.path()).args(["200"]);
     let (_, recording) = Hindsight::record(&scratch, &[], &program);
     assert_counts_agree(&recording, &oracle, 500, &[]);
+}
+
+/// A program without symbols has its stubs, through which it calls functions of libraries.
+#[test]
+fn sqlite_calls_libraries_as_often_as_uftrace_counts() {
+    let scratch = Scratch::new("sqlite_libraries");
+    let profiled = fixture_artifact("sqlite", "sqlite_pg");
+    let profiled = Program::new(profiled, scratch.path()).args(["200"]);
+    let oracle = e2e::uftrace_library_counts(&scratch, &profiled);
+    let stripped = scratch.join("sqlite");
+    let strip = Program::new("/usr/bin/strip", scratch.path())
+        .args([Path::new("-o"), &stripped])
+        .args([fixture_artifact("sqlite", "sqlite")])
+        .run();
+    assert_eq!(strip.status, Status::Code(0), "{}", strip.errors());
+    let program = Program::new(stripped, scratch.path()).args(["200"]);
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    let mine = recorded_counts(&recording);
+    let mut compared = 0;
+    for stub in probes(&recording, "armed") {
+        let Some(function) = stub.strip_suffix("@plt") else {
+            continue;
+        };
+        let count = oracle.get(function).copied().unwrap_or(0);
+        let recorded = mine.get(&stub).copied().unwrap_or(0);
+        assert_eq!(recorded, count, "calls of {function}");
+        compared += usize::from(count > 0);
+    }
+    assert!(compared >= 15, "only {compared} functions were compared");
 }
 
 /// callgrind runs the very same binary.

@@ -725,11 +725,16 @@ fn a_logpoint_that_fails_is_told_at_the_end() {
     let message = told("message", "{nosuch} {k}", &[]);
     let failed = "a logpoint's message failed 5 times, first at event ";
     assert!(message.contains(failed), "{message}");
+    let why = ": nosuch: no variable \"nosuch\" here";
+    assert!(message.contains(why), "{message}");
     let condition = told("condition", "{k}", &["*(int *)(long)k == 1"]);
     let failed = "the condition *(int *)(long)k == 1 failed 5 times, first at event ";
     assert!(condition.contains(failed), "{condition}");
-    let right = told("right", "{k}", &[]);
-    assert!(!right.contains("failed"), "{right}");
+    // A text may look like a failure.
+    for message in ["{k}", "<error: none> {k}"] {
+        let right = told(&format!("right{}", message.len()), message, &[]);
+        assert!(!right.contains("failed"), "{right}");
+    }
     // What can never be right is refused before the program runs.
     let refused = told("refused", "{k}", &["p->nope > 1"]);
     assert!(refused.contains("int * has no members"), "{refused}");

@@ -13,7 +13,7 @@ use serde_json::Value;
 const NOT_RECORDED: [&str; 2] = ["call_init", "_dl_allocate_tls"];
 
 /// Bytes and blocks in use at exit, as valgrind counts them.
-fn counted_by_valgrind(program: &Path, folder: &Path) -> (u64, u64) {
+fn counted_by_valgrind(program: &Path, args: &[&str], folder: &Path) -> (u64, u64) {
     let ended = Program::new("/usr/bin/valgrind", folder)
         .args(["--run-libc-freeres=no", "--run-cxx-freeres=no"])
         .args([
@@ -22,6 +22,7 @@ fn counted_by_valgrind(program: &Path, folder: &Path) -> (u64, u64) {
             "--num-callers=40",
         ])
         .args([program])
+        .args(args)
         .run();
     assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
     let text = ended.errors();
@@ -74,7 +75,7 @@ fn report(scratch: &Scratch, recording: &Recording) -> Value {
 fn agrees(name: &str, artifact: &str) {
     let scratch = Scratch::new(name);
     let program = fixture_artifact("leaks", artifact);
-    let expected = counted_by_valgrind(&program, scratch.path());
+    let expected = counted_by_valgrind(&program, &[], scratch.path());
     for (part, options) in [("all", &[][..]), ("main", &["-f", "main"])] {
         let scratch = Scratch::new(&format!("{name}-{part}"));
         let recording = recorded(&scratch, &program, &[], options);
@@ -106,6 +107,21 @@ fn what_a_cxx_program_leaves_is_what_valgrind_counts() {
 #[test]
 fn what_a_rust_program_leaves_is_what_valgrind_counts() {
     agrees("memory-rust", "leaks_rust");
+}
+
+/// Tools of the Rust toolchain that these tests were built with.
+#[test]
+fn what_rust_tools_leave_is_what_valgrind_counts() {
+    for (tool, args) in [("cargo", &["--list"][..]), ("rustfmt", &["--version"])] {
+        let scratch = Scratch::new(&format!("memory-{tool}"));
+        let program = Path::new(env!("CARGO")).with_file_name(tool);
+        let expected = counted_by_valgrind(&program, args, scratch.path());
+        assert!(expected.1 > 0, "{tool}: {expected:?}");
+        let recording = recorded(&scratch, &program, args, &["-f", "main"]);
+        let live = report(&scratch, &recording)["live"].clone();
+        let found = (live["bytes"].as_u64(), live["blocks"].as_u64());
+        assert_eq!(found, (Some(expected.0), Some(expected.1)), "{tool}");
+    }
 }
 
 #[test]

@@ -282,6 +282,44 @@ fn main() {
 }
 "#;
 
+/// A program that catches a panic and goes on until it reports another failure.
+const CAUGHT: &str = r#"
+fn main() {
+    eprintln!("starting");
+    let caught = std::panic::catch_unwind(|| panic!("lost {}", std::hint::black_box(7)));
+    eprintln!("a worker failed: {}", caught.is_err());
+    for n in 0..20 {
+        eprintln!("retry {n}");
+    }
+    eprintln!("error: gave up");
+    std::process::exit(3);
+}
+"#;
+
+/// The lines after a panic that was caught say why the program ended.
+#[test]
+fn what_is_printed_after_a_caught_panic_is_told() {
+    for backtrace in ["0", "1"] {
+        let scratch = Scratch::new("overview-caught");
+        let program = compiled(&scratch, "caught.rs", CAUGHT, &["-g"]);
+        let program = Program::new(program, scratch.path()).env("RUST_BACKTRACE", backtrace);
+        let (_, recording) = Hindsight::record(&scratch, &[], &program);
+        let recorded = Recorded { scratch, recording };
+        let json = recorded.json();
+        let lines = json["errors"]["lines"].as_array().expect("a list");
+        let lines: Vec<&str> = lines
+            .iter()
+            .filter_map(|line| line["text"].as_str())
+            .collect();
+        assert_eq!(lines[0], "starting", "{lines:?}");
+        assert!(lines[1].contains("panicked at "), "{lines:?}");
+        assert_eq!(lines[2], "lost 7", "{lines:?}");
+        let last = ["retry 17", "retry 18", "retry 19", "error: gave up"];
+        assert_eq!(lines[3..], last, "{backtrace}");
+        assert!(recorded.text().contains("  error: gave up"), "{lines:?}");
+    }
+}
+
 #[test]
 fn a_panic_is_told_by_the_programs_own_call() {
     let scratch = Scratch::new("overview-panics");

@@ -2,8 +2,8 @@
 //! measured ones. Method: SQLite and a doubly recursive function, recorded; uftrace's counts; the table `calls`.
 
 use e2e::{
-    Ended, Hindsight, Program, Recording, Scratch, Signal, Status, Steady, fixture_artifact,
-    wait_until,
+    Ended, Hindsight, Program, Recording, Scratch, Signal, Status, Steady, compiled,
+    fixture_artifact, wait_until,
 };
 use serde_json::Value;
 
@@ -69,7 +69,7 @@ fn sqlite_is_reported_as_uftrace_counts_it() {
             number(function, "self_ns") <= number(function, "inclusive_ns"),
             "{function}"
         );
-        takes_time(function, number(&report["cost"], "held_ns"));
+        takes_time(function, waited_ns(&report));
     }
     assert!(compared >= 400, "only {compared} functions were compared");
     let raw_ns: i64 = functions.iter().map(|f| number(f, "raw_self_ns")).sum();
@@ -146,6 +146,11 @@ fn the_forms_of_a_report_agree() {
     assert_eq!(profile["profiles"][0]["type"], "evented");
 }
 
+/// What was nobody's time, or spent waiting for a processor.
+fn waited_ns(report: &Value) -> i64 {
+    number(&report["cost"], "held_ns") + number(&report["cost"], "processor_wait_ns")
+}
+
 /// A call takes 1 ns at least, if that much was measured and not a wait, of which there were `held_ns`.
 fn takes_time(function: &Value, held_ns: i64) {
     let (own_ns, most_ns) = (
@@ -164,7 +169,7 @@ fn a_function_of_many_short_calls_has_a_time_and_its_bound() {
     let recorded = Recorded::of("report_short", "fib", &["24"], &[]);
     let report = recorded.json(&[]);
     let functions = report["functions"].as_array().expect("functions");
-    let held_ns = number(&report["cost"], "held_ns");
+    let held_ns = waited_ns(&report);
     let text = recorded.report(&["--limit", "0"]);
     for function in functions {
         takes_time(function, held_ns);
@@ -227,6 +232,79 @@ fn the_wait_for_functions_to_be_armed_is_in_nobodys_time() {
     assert!(told <= number(using, "raw_self_ns") - waited_ns, "{told}");
     let held_ns = report["cost"]["held_ns"].as_i64().expect("a number");
     assert!(held_ns >= waited_ns, "{waited_ns} {held_ns}");
+}
+
+/// Shares one processor with a child that computes, and prints how long the kernel says that it waited.
+const SHARED: &str = r#"
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((noinline)) long step(long x) { return x * 3 + 1; }
+int main(void)
+{
+  cpu_set_t all, one;
+  int first = 0;
+  sched_getaffinity(0, sizeof all, &all);
+  while (!CPU_ISSET(first, &all))
+    first++;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  sched_setaffinity(0, sizeof one, &one);
+  pid_t parent = getpid(), child = fork();
+  while (child == 0)
+    if (getppid() != parent)
+      return 0;
+  long x = 1;
+  for (long n = 0; n < 4000000; n++)
+    x = step(x);
+  unsigned long long ran, waited;
+  FILE *file = fopen("/proc/self/schedstat", "r");
+  if (fscanf(file, "%llu %llu", &ran, &waited) != 2)
+    return 1;
+  printf("%llu %ld\n", waited, x & 1);
+  kill(child, SIGKILL);
+  return 0;
+}
+"#;
+
+#[test]
+fn the_wait_for_a_processor_is_in_no_functions_time() {
+    let scratch = Scratch::new("report_processor");
+    let program = Program::new(
+        compiled(&scratch, "shared.c", SHARED, &["-O1"]),
+        scratch.path(),
+    );
+    let (ended, recording) = Hindsight::record(&scratch, &[], &program);
+    let told = ended.text();
+    let told_ns = told.split(' ').next().and_then(|ns| ns.parse::<i64>().ok());
+    let told_ns = told_ns.expect("it says how long it waited");
+    let recorded = Recorded {
+        scratch,
+        recording,
+        ended,
+    };
+    let report = recorded.json(&[]);
+    let wait_ns = number(&report["cost"], "processor_wait_ns");
+    // Its start is before the first call, its end after what it printed.
+    assert!(
+        wait_ns > told_ns / 2 && wait_ns < told_ns * 2,
+        "{wait_ns} of {told_ns}"
+    );
+    let functions = report["functions"].as_array().expect("functions");
+    let sum = |field| functions.iter().map(|f| number(f, field)).sum::<i64>();
+    let taken_out_ns = sum("raw_self_ns") - sum("self_ns");
+    assert!(taken_out_ns >= wait_ns, "{taken_out_ns} {wait_ns}");
+    // The graph and the table say the same.
+    let folded = recorded.report(&["--folded"]);
+    let step = folded.lines().find(|line| line.contains("main;step "));
+    let step = step.and_then(|line| line.rsplit_once(' ')).expect(&folded);
+    let in_table = functions.iter().find(|f| f["function"] == "step");
+    let in_table = number(in_table.expect("it was called"), "self_ns");
+    assert_eq!(step.1.parse::<i64>().ok(), Some(in_table), "{folded}");
+    let text = recorded.report(&[]);
+    assert!(text.contains("waited for a processor"), "{text}");
 }
 
 /// A stopped recorder drains nothing: the rings fill, and the program's threads wait for room until it continues.

@@ -64,16 +64,20 @@ pub fn errors(source: &Source<'_>) -> Result<Errors> {
     }
     if let Some(panic) = panic_lines(source, writes)? {
         let (first, last) = (panic[0].seq, panic[panic.len() - 1].seq);
-        let is_before = |line: &ErrorLine| line.seq < first;
-        // A backtrace follows: what was printed before says more.
-        let mut kept: Vec<ErrorLine> = lines
-            .iter()
-            .filter(|line| is_before(line))
+        let mut kept: Vec<ErrorLine> = lines.extract_if(.., |line| line.seq < first).collect();
+        // What follows is a backtrace, which says less, or the program has caught the panic.
+        let own = lines.iter().filter(|line| line.seq > last);
+        let mut later: Vec<ErrorLine> = own
+            .filter(|line| !is_of_backtrace(&line.text))
             .cloned()
             .collect();
-        is_cut |= kept.len() > LINES - panic.len() || lines.iter().any(|line| line.seq > last);
-        kept.drain(..kept.len().saturating_sub(LINES - panic.len()));
+        let follows = lines.iter().filter(|line| line.seq > last).count();
+        let early = kept.len().saturating_sub(LINES - panic.len());
+        let late = later.len().saturating_sub(LINES);
+        is_cut |= early > 0 || late > 0 || later.len() < follows;
+        kept.drain(..early);
         kept.extend(panic);
+        kept.extend(later.drain(late..));
         lines = kept;
     }
     for line in &mut lines {
@@ -84,6 +88,17 @@ pub fn errors(source: &Source<'_>) -> Result<Errors> {
         lines,
         is_cut,
     })
+}
+
+/// Returns whether a line is of the backtrace that Rust's library prints about a panic.
+fn is_of_backtrace(line: &str) -> bool {
+    let words = line.trim_start();
+    let frame = words.split_once(": ").map(|(number, _)| number);
+    let is_frame = frame.is_some_and(|number| number.parse::<u32>().is_ok());
+    let is_indented = words.len() < line.len();
+    line.starts_with("note: ")
+        || line.starts_with("stack backtrace:")
+        || is_indented && (is_frame || words.starts_with("at "))
 }
 
 /// What the last panic of Rust printed: where it began, and its message.
@@ -111,10 +126,7 @@ fn panic_lines(source: &Source<'_>, writes: u64) -> Result<Option<Vec<ErrorLine>
     let Some(at) = lines.iter().rposition(|line| line.text.contains(PANICKED)) else {
         return Ok(None);
     };
-    let is_message = |line: &&ErrorLine| {
-        let is_note = line.text.starts_with("note: ") || line.text.starts_with("stack backtrace:");
-        !is_note
-    };
+    let is_message = |line: &&ErrorLine| !is_of_backtrace(&line.text);
     let message = lines.get(at + 1).filter(is_message);
     Ok(Some(
         lines[at..=at].iter().chain(message).cloned().collect(),

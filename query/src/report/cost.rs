@@ -5,21 +5,18 @@
 //! the cost lies inside the call, from its enter to its leave, and another part outside, in the time of its caller. Calls
 //! of the smallest functions, and two calls of one caller with nothing between them, consist of little else. What these
 //! took on average is the cost, with the caches and the recorder as they were while the program ran: a loop that is
-//! measured at the start would show less, and so do the shortest calls. They are looked for in some row groups from all
-//! over the recording.
+//! measured at the start would show less, and so do the shortest calls. All calls are looked at, as the cost changes with the
+//! speed of the machine while the program runs.
 //!
 //! A few of these times are much longer. Where a record is the first in its page of the ring, the kernel maps the page: that
 //! happens to at most one record in fifty, takes microseconds, and belongs to the cost. In the longest ones the thread
-//! waited: for room in the ring, for a processor, for an interrupt. How much of that recording caused is not known, so it
-//! is not taken out; but it may be the cost.
+//! waited: for room in the ring, for a processor, for an interrupt. The first two are taken out elsewhere (`away.rs`,
+//! `waits.rs`). How much of the rest recording caused is not known, so it stays; but it may be the cost.
 
 use rustc_hash::FxHashMap;
 
-use super::read::{Call, Groups, Rows};
-use crate::error::Result;
+use super::read::{Call, Rows};
 
-/// Row groups that are looked at.
-const MOST_GROUPS: usize = 8;
 /// Shorter times than this many ns are usual ones.
 const SLOW_NS: i64 = 1000;
 /// In times of this many ns or more, the thread waited.
@@ -115,15 +112,6 @@ impl Costs {
         }
     }
 
-    /// Returns how many calls cost so much.
-    pub fn calls(&self, cost_ps: u64) -> u64 {
-        let each_ps = self.inside_ps() + self.outside_ps();
-        match each_ps {
-            0 => 0,
-            _ => cost_ps.div_ceil(each_ps),
-        }
-    }
-
     /// Returns the costs that several recordings of two builds have in common: the smaller one of both medians. A build
     /// whose small functions became slower must not pass for one that is more expensive to record.
     pub fn common(before: &[Costs], after: &[Costs]) -> Costs {
@@ -137,19 +125,6 @@ impl Costs {
             both.into_iter().flatten().min_by_key(|cost| cost.ps)
         };
         Costs::of(part(|costs| costs.inside), part(|costs| costs.outside))
-    }
-
-    /// Finds out. `is_plain`: no call has captures.
-    ///
-    /// # Errors
-    /// The recording cannot be read.
-    pub fn measured(groups: &Groups, is_plain: bool) -> Result<Costs> {
-        let mut shortest = Shortest::default();
-        let step = groups.len().div_ceil(MOST_GROUPS).max(1);
-        for index in (0..groups.len()).step_by(step) {
-            shortest.add(&groups.read(index)?);
-        }
-        Ok(shortest.costs(is_plain))
     }
 }
 
@@ -192,6 +167,12 @@ impl Times {
         sum.add(Sum { ns, count: 1 });
     }
 
+    fn join(&mut self, other: &Times) {
+        self.usual.add(other.usual);
+        self.slow.add(other.slow);
+        self.long.add(other.long);
+    }
+
     fn mean_ps(&self) -> Option<u64> {
         let count = self.usual.count;
         (count >= ENOUGH).then(|| self.usual.each_ps(count))
@@ -214,9 +195,7 @@ fn smallest(all: impl Iterator<Item = Times>, is_plain: bool) -> Option<Cost> {
     let usual_ps = reached?.0.min(limit_ps);
     let mut small = Times::default();
     for (_, times) in means.iter().filter(|(mean_ps, _)| *mean_ps <= limit_ps) {
-        small.usual.add(times.usual);
-        small.slow.add(times.slow);
-        small.long.add(times.long);
+        small.join(times);
     }
     Some(cost(usual_ps, &small, is_plain))
 }
@@ -246,7 +225,7 @@ struct Later {
 
 /// Times that may be short.
 #[derive(Debug, Default)]
-struct Shortest {
+pub struct Shortest {
     /// Of calls that made no others, by function.
     leaves: FxHashMap<u32, Times>,
     /// Between two calls of one caller, by the functions of both.
@@ -254,8 +233,24 @@ struct Shortest {
 }
 
 impl Shortest {
-    /// Adds the calls of a row group. What lies across its bounds is left out.
-    fn add(&mut self, rows: &Rows) {
+    /// Looks at the calls of a row group. What lies across its bounds is left out.
+    pub fn of(rows: &Rows) -> Shortest {
+        let mut shortest = Shortest::default();
+        shortest.look_at(rows);
+        shortest
+    }
+
+    /// Adds those of other row groups.
+    pub fn add(&mut self, other: &Shortest) {
+        for (function, times) in &other.leaves {
+            self.leaves.entry(*function).or_default().join(times);
+        }
+        for (pair, times) in &other.gaps {
+            self.gaps.entry(*pair).or_default().join(times);
+        }
+    }
+
+    fn look_at(&mut self, rows: &Rows) {
         let mut threads: FxHashMap<u32, Vec<Option<(u32, Later)>>> = FxHashMap::default();
         for row in (0..rows.ended()).rev() {
             let call = rows.call(row);
@@ -286,11 +281,15 @@ impl Shortest {
         }
     }
 
-    fn costs(&self, is_plain: bool) -> Costs {
-        Costs::of(
-            smallest(self.leaves.values().copied(), is_plain),
-            smallest(self.gaps.values().copied(), is_plain),
-        )
+    /// Finds out what recording costs. `is_plain`: no call has captures.
+    pub fn costs(&self, is_plain: bool) -> Costs {
+        let inside = smallest(self.leaves.values().copied(), is_plain);
+        // The smallest functions take time, too.
+        let inside = inside.map(|cost| Cost {
+            ps: cost.ps.saturating_sub(LEAST_NS * 1000),
+            ..cost
+        });
+        Costs::of(inside, smallest(self.gaps.values().copied(), is_plain))
     }
 }
 
@@ -348,11 +347,6 @@ mod tests {
         assert_eq!(left(300, 20_000_000, 1000), (300, 300));
         assert_eq!(left(-5, 20_000_000, 1000), (0, 0));
         assert_eq!(left(70, 0, 3), (70, 70));
-        let cost = |ps| Some(Cost { ps, most_ps: ps });
-        let costs = Costs::of(cost(10_000), cost(10_000));
-        // One call of three has no caller.
-        assert_eq!(costs.calls(50_000), 3);
-        assert_eq!(Costs::default().calls(50_000), 0);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Where the time went: self and inclusive times of functions, who called whom, and the tree of calls.
 //!
 //! One pass over the calls, backwards (`walk.rs`), within memory that does not grow with their number. Times are given
-//! twice: as measured, and without what recording itself cost (`cost.rs`) and what was nobody's time (`away.rs`).
+//! twice: as measured, and without what recording itself cost (`cost.rs`), what was nobody's time (`away.rs`) and waits for a
+//! processor (`waits.rs`).
 
 mod away;
 mod cost;
@@ -12,6 +13,7 @@ mod read;
 mod source;
 mod speedscope;
 mod tree;
+mod waits;
 mod walk;
 
 use rustc_hash::FxHashMap;
@@ -22,8 +24,10 @@ use crate::rows::ask;
 use crate::session::Session;
 use away::Away;
 pub(crate) use away::Raised;
+use cost::Shortest;
 pub(crate) use cost::{Cost, Costs, LEAST_NS};
 pub(crate) use read::Groups;
+use read::Rows;
 use tree::NONE;
 use walk::{Inclusive, Walk};
 
@@ -80,6 +84,8 @@ pub struct CostNote {
     pub outside_ns: f64,
     /// For how long threads were stopped by a live session or waited for the recorder, all added up, in ns.
     pub held_ns: u64,
+    /// For how long threads were ready to run and waited for a processor, all added up, in ns.
+    pub processor_wait_ns: u64,
     /// Calls on paths that are not told apart: there are too many.
     pub folded_calls: u64,
 }
@@ -304,7 +310,7 @@ impl Source {
     /// # Errors
     /// The recording cannot be read.
     pub(crate) fn report(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Report> {
-        self.walked(progress, |walk, costs, away| {
+        self.walked(progress, |walk, costs, away, waited_ns| {
             let paths = Paths::of(&walk.tree, costs);
             let functions = self.functions(walk, costs);
             let places = functions.iter().enumerate();
@@ -314,6 +320,7 @@ impl Source {
                     inside_ns: costs.inside_ps() as f64 / 1e3,
                     outside_ns: costs.outside_ps() as f64 / 1e3,
                     held_ns: at_least_0(away.held_ns()),
+                    processor_wait_ns: at_least_0(waited_ns),
                     folded_calls: walk.tree.folded,
                 },
                 places: places.map(|(place, f)| (f.function_id, place)).collect(),
@@ -330,27 +337,34 @@ impl Source {
     /// # Errors
     /// The recording cannot be read.
     pub(crate) fn spent(&self) -> Result<(Vec<Spent>, Costs)> {
-        self.walked(&mut |_, _| (), |walk, costs, _| (spent(walk), *costs))
+        self.walked(&mut |_, _| (), |walk, costs, _, _| (spent(walk), *costs))
     }
 
     fn walked<T>(
         &self,
         progress: &mut dyn FnMut(u64, u64),
-        then: impl FnOnce(&Walk<'_>, &Costs, &Away) -> T,
+        then: impl FnOnce(&Walk<'_>, &Costs, &Away, i64) -> T,
     ) -> Result<T> {
         let groups = Groups::open(&self.calls)?;
-        let costs = Costs::measured(&groups, self.is_plain())?;
         let away = self.away()?;
-        let mut walk = Walk::new(&costs, &away, MOST_PATHS);
+        let (mut walk, mut shortest) = (Walk::new(&away, MOST_PATHS), Shortest::default());
         let (mut done, total) = (0, groups.calls());
-        groups.backwards(|rows| {
-            walk.add(rows);
+        let read = |index: usize| -> Result<(Rows, Shortest)> {
+            let rows = groups.read(index)?;
+            let shortest = Shortest::of(&rows);
+            Ok((rows, shortest))
+        };
+        groups.backwards_by(read, |(rows, short)| {
+            walk.add(&rows);
+            shortest.add(&short);
             done += rows.len() as u64;
             progress(done, total);
             Ok(())
         })?;
         walk.finish();
-        Ok(then(&walk, &costs, &away))
+        let waited_ns = waits::take_out(&mut walk, self.definitions.processor_waits());
+        let costs = shortest.costs(self.is_plain());
+        Ok(then(&walk, &costs, &away, waited_ns))
     }
 
     fn functions(&self, walk: &Walk<'_>, costs: &Costs) -> Vec<FunctionTime> {
@@ -434,8 +448,8 @@ fn threads(paths: &Paths) -> Vec<ThreadTime> {
 
 impl Inclusive {
     fn corrected(&self, costs: &Costs) -> u64 {
-        let calls = costs.calls(self.cost_ps);
-        Costs::left(self.ns - self.away_ns, self.cost_ps, calls).ns
+        let cost_ps = self.calls * costs.inside_ps() + self.made * costs.outside_ps();
+        Costs::left(self.ns - self.away_ns, cost_ps, self.calls).ns
     }
 }
 

@@ -231,14 +231,6 @@ impl Groups {
         rows.ok_or_else(|| failed(part, damaged("its columns are not those of calls")))
     }
 
-    /// Passes all row groups to `each`, the last one first.
-    ///
-    /// # Errors
-    /// One cannot be read, or that of `each`.
-    pub fn backwards(&self, mut each: impl FnMut(&Rows) -> Result<()>) -> Result<()> {
-        self.backwards_by(|index| self.read(index), |rows| each(&rows))
-    }
-
     /// Passes all row groups to `each`, the last one first, as `read` reads them.
     ///
     /// # Errors

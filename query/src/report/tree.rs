@@ -24,6 +24,8 @@ pub struct Node {
     pub self_ns: i64,
     /// What of it was nobody's time, in ns.
     pub away_ns: i64,
+    /// What of it is in single calls with much time of their own, in ns.
+    pub long_ns: i64,
     last_child: u32,
 }
 
@@ -119,6 +121,7 @@ impl Tree {
             calls: 0,
             self_ns: 0,
             away_ns: 0,
+            long_ns: 0,
             last_child: NONE,
         });
         id

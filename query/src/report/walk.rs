@@ -7,10 +7,11 @@
 use rustc_hash::FxHashMap;
 
 use super::away::Away;
-use super::cost::Costs;
 use super::read::{Call, Rows};
 use super::tree::{NONE, Tree};
 
+/// In a call with this much time of its own, in ns, the thread may have waited for a processor.
+const LONG_NS: i64 = 10_000;
 /// Other stacks of a thread that are kept. The calls on those that are not count as if nobody had made them.
 const MOST_STACKS: usize = 4096;
 
@@ -34,8 +35,18 @@ pub struct Inclusive {
     pub ns: i64,
     /// What of that was nobody's time, in ns.
     pub away_ns: i64,
-    /// What of that was the cost of recording, in ps.
-    pub cost_ps: u64,
+    /// How many calls these are, and how many they made, and so on.
+    pub calls: u64,
+    /// How many of them have their caller among them.
+    pub made: u64,
+}
+
+impl Inclusive {
+    /// Adds a call that made so many others.
+    fn add_calls(&mut self, made: u64) {
+        self.calls += made + 1;
+        self.made += made;
+    }
 }
 
 /// The calls of one function by another.
@@ -60,8 +71,8 @@ struct Frame {
     edge: u32,
     is_outermost: bool,
     is_outermost_edge: bool,
-    /// The cost of all calls of the thread so far, its own included.
-    cost_ps: u64,
+    /// The calls of the thread so far, itself included.
+    calls: u64,
 }
 
 /// Open calls, the outermost first.
@@ -98,14 +109,13 @@ impl Stack {
 #[derive(Debug)]
 struct Thread {
     root: u32,
-    cost_ps: u64,
+    calls: u64,
     stacks: Vec<Stack>,
     current: usize,
 }
 
 /// All that is added up.
 pub struct Walk<'a> {
-    costs: &'a Costs,
     away: &'a Away,
     /// By function.
     pub functions: Vec<FunctionTotal>,
@@ -127,9 +137,8 @@ struct Around {
 
 impl<'a> Walk<'a> {
     /// Begins.
-    pub fn new(costs: &'a Costs, away: &'a Away, most_paths: usize) -> Self {
+    pub fn new(away: &'a Away, most_paths: usize) -> Self {
         Self {
-            costs,
             away,
             functions: Vec::new(),
             edges: Vec::new(),
@@ -177,7 +186,7 @@ impl<'a> Walk<'a> {
                 let root = self.tree.add_thread(tid);
                 self.threads.push(Thread {
                     root,
-                    cost_ps: 0,
+                    calls: 0,
                     stacks: vec![Stack {
                         base: 0,
                         around: None,
@@ -211,9 +220,8 @@ impl<'a> Walk<'a> {
             let node = self.tree.node(node);
             (node.edge, node.is_outermost, node.is_outermost_edge)
         };
-        let cost_ps = self.costs.inside_ps() + self.costs.outside_ps();
         let thread = &mut self.threads[index];
-        thread.cost_ps += cost_ps;
+        thread.calls += 1;
         let frame = Frame {
             start: call.start,
             function: call.function,
@@ -221,7 +229,7 @@ impl<'a> Walk<'a> {
             edge,
             is_outermost,
             is_outermost_edge,
-            cost_ps: thread.cost_ps,
+            calls: thread.calls,
         };
         thread.stacks[thread.current].frames.push(frame);
         self.count(call, &frame, &around);
@@ -254,6 +262,9 @@ impl<'a> Walk<'a> {
         node.calls += 1;
         node.self_ns += own_ns;
         node.away_ns += away_ns;
+        if own_ns >= LONG_NS {
+            node.long_ns += own_ns;
+        }
         let more_ns = counted_ns - whole_ns;
         if (more_ns != 0 || away_ns != 0) && around.function != NONE {
             let total = &mut self.functions[around.function as usize];
@@ -379,16 +390,17 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// Adds the cost of what a call made, once all of that is known.
+    /// Adds the number of calls that a call made, once all of them are known.
     #[inline]
     fn close(&mut self, thread: usize, frame: &Frame) {
-        let below = self.threads[thread].cost_ps - frame.cost_ps;
-        let cost_ps = below + self.costs.inside_ps();
+        let made = self.threads[thread].calls - frame.calls;
         if frame.is_outermost {
-            self.functions[frame.function as usize].inclusive.cost_ps += cost_ps;
+            self.functions[frame.function as usize]
+                .inclusive
+                .add_calls(made);
         }
         if frame.is_outermost_edge {
-            self.edges[frame.edge as usize].inclusive.cost_ps += cost_ps;
+            self.edges[frame.edge as usize].inclusive.add_calls(made);
         }
     }
 

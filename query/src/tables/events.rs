@@ -64,7 +64,7 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "aux",
-            "process_exit: signal; module_load: build id; pause: reason; probe: state; exception: type; snapshot: why; logged_write: function",
+            "process_exit: signal; module_load: build id; pause: reason; probe: state; exception: type; snapshot: why; logged_write: function; logpoint: the first value that is unknown, and why; condition_error: condition",
         ),
         ("function_id", "enter, leave: number of the function"),
         (

@@ -29,7 +29,7 @@ Examples:
   hindsight check app --replay        made by record --full: runs it again, and compares
   hindsight check app && cp -r app.hindsight archive/
 
-Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not closed or its core file was cut.";
+Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not closed, or when its core file was cut or is gone.";
 
 /// Verify every checksum and rule of a recording
 ///
@@ -58,6 +58,8 @@ enum Verdict {
     NotClosed(RecordingState),
     /// The recording is of a core file that lacks so many bytes at its end.
     Cut(u64),
+    /// The recording is of a core file that is gone or was changed.
+    NoCore,
 }
 
 /// Runs the command and returns the exit code of the verdict.
@@ -118,7 +120,7 @@ fn code(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Whole => exit::DONE,
         Verdict::Damaged => exit::FAILED,
-        Verdict::NotClosed(_) | Verdict::Cut(_) => exit::INCOMPLETE,
+        Verdict::NotClosed(_) | Verdict::Cut(_) | Verdict::NoCore => exit::INCOMPLETE,
     }
 }
 
@@ -202,7 +204,7 @@ fn of_core(path: &Path, report: &mut Report) -> Verdict {
                 offset: None,
                 what: error.to_string(),
             });
-            Verdict::Whole
+            Verdict::NoCore
         }
     }
 }
@@ -244,6 +246,10 @@ fn write_report(
                 "cut: the core file lacks its last {}; what is there is whole",
                 bytes(missing)
             ),
+        ),
+        Verdict::NoCore => (
+            Paint::Warning,
+            "incomplete: its core file is gone or was changed, and with it memory and registers; what is there is whole".to_owned(),
         ),
     };
     let words = colour.paint(paint, words);
@@ -339,6 +345,7 @@ fn as_json(path: &Path, report: &Report, verdict: Verdict) -> Value {
             Verdict::NotClosed(RecordingState::Live) => "live",
             Verdict::NotClosed(_) => "incomplete",
             Verdict::Cut(_) => "cut",
+            Verdict::NoCore => "no_core",
         },
         "missing_bytes": match verdict {
             Verdict::Cut(missing) => Some(missing),

@@ -6,9 +6,11 @@ use crate::ask::Asker;
 use crate::render::escaped;
 
 /// Probes that failed, each with its number of failures and the first one.
-const FAILED: &str = "select kind, aux, count(*), min(seq), first_value(text order by seq) from events \
-    where kind = 'condition_error' or kind = 'logpoint' and text like '%<error: %' \
-    group by kind, probe, aux order by min(seq)";
+const FAILED: &str = "select kind, condition, count(*), min(seq), first_value(why order by seq) from \
+    (select seq, kind, probe, case kind when 'logpoint' then null else aux end as condition, \
+    case kind when 'logpoint' then aux else text end as why from events \
+    where kind = 'condition_error' or kind = 'logpoint' and aux is not null) \
+    group by kind, probe, condition order by min(seq)";
 
 /// Returns a sentence for each condition or message that failed.
 pub fn sentences(asker: &mut Asker) -> Vec<String> {

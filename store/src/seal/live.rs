@@ -66,12 +66,14 @@ impl Live {
                 message,
                 values,
                 passed,
+                error,
                 ..
             } => {
                 let values = object(pairs(values));
                 let (seq, tid) = (out.next_seq, thread(*tid));
                 out.event(ts_ns, tid, EventKind::Logpoint, |row| EventRow {
                     probe: Some(*probe),
+                    aux: error.as_deref(),
                     addr: passed.as_ref().map(|passed| passed.pc),
                     detail: values.as_deref(),
                     ..row.text(message)

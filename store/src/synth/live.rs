@@ -224,6 +224,7 @@ fn messages(synth: &mut Synth) {
                 ("price".into(), "0.0".into()),
             ],
             passed: None,
+            error: None,
         })
         .live(|ticks| Control::ConditionError {
             ticks,

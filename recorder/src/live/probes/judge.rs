@@ -119,6 +119,7 @@ impl Judge<'_> {
             message: text,
             values,
             passed: passed.map(Box::new),
+            error,
         });
     }
 

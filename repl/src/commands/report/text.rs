@@ -161,7 +161,8 @@ fn notes(out: &mut dyn Write, found: &Report, raw: bool) -> io::Result<()> {
     if raw {
         return writeln!(out, "times are as measured, with what recording cost");
     }
-    if cost.inside_ns == 0.0 && cost.outside_ns == 0.0 && cost.held_ns == 0 {
+    let waited_ns = cost.held_ns + cost.processor_wait_ns;
+    if cost.inside_ns == 0.0 && cost.outside_ns == 0.0 && waited_ns == 0 {
         return Ok(());
     }
     write!(
@@ -174,6 +175,13 @@ fn notes(out: &mut dyn Write, found: &Report, raw: bool) -> io::Result<()> {
             out,
             "; {} in which threads were stopped or waited for the recorder",
             duration(cost.held_ns)
+        )?;
+    }
+    if cost.processor_wait_ns > 0 {
+        write!(
+            out,
+            "; {} in which threads waited for a processor",
+            duration(cost.processor_wait_ns)
         )?;
     }
     writeln!(out, " (--raw has all of it)")?;
