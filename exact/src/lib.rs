@@ -24,3 +24,4 @@ pub use replay::{
     Seek, Traced, trace,
 };
 pub use replay::{Contradiction, Verdict, verify};
+pub use translate::hooks::Hook;

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use exact::{
-    Gap, MappedFile, Options, Outline, Replay, Traced, When, outline, record, trace, verify,
+    Gap, Hook, MappedFile, Options, Outline, Replay, Traced, When, outline, record, trace, verify,
 };
 use tempfile::TempDir;
 
@@ -153,7 +153,11 @@ fn every_call_of_a_function_is_recorded() {
     let mut calls = Vec::new();
     // Calls are told apart by their stack pointers: setjmp returns where a call was that longjmp has left.
     let mut returns = BTreeMap::new();
-    trace(recording.path(), &[entry], &[], &mut |traced| {
+    let hook = Hook {
+        address: entry,
+        vectors: 0,
+    };
+    trace(recording.path(), &[hook], &[], &mut |traced| {
         match traced {
             Traced::Enter { arguments, .. } => calls.push(arguments[0]),
             Traced::Leave {

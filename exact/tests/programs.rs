@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use exact::{Options, Replay, Traced, record, trace, verify};
+use exact::{Hook, Options, Replay, Traced, record, trace, verify};
 use rand::{Rng, SeedableRng};
 use tempfile::TempDir;
 
@@ -364,7 +364,8 @@ fn calls_are_traced() {
     let mut written = Vec::new();
     trace(
         folder.path(),
-        &[at.sell, at.leave, at.half],
+        &[(at.sell, 0), (at.leave, 0), (at.half, 1)]
+            .map(|(address, vectors)| Hook { address, vectors }),
         &[],
         &mut |traced| {
             match traced {

@@ -185,6 +185,12 @@ pub trait Observer: Sync {
         let _ = recording;
     }
 
+    /// Reports that a program of which every instruction is recorded has ended, and is run again to find its calls: up to this one
+    /// of its instructions.
+    fn finding_calls(&self, done: u64, total: u64) {
+        let _ = (done, total);
+    }
+
     /// Reports that the program has ended (or was detached) and its recording is being sealed.
     fn sealing(&self, done_events: u64, done_bytes: u64, total_bytes: u64) {
         let _ = (done_events, done_bytes, total_bytes);

@@ -88,6 +88,13 @@ impl Progress {
         });
     }
 
+    /// Shows the progress of the run that finds the calls of a program.
+    pub fn finding_calls(&self, done: u64, total: u64) {
+        self.advance("finding calls", done, total, || {
+            format!("{} instructions", grouped(done))
+        });
+    }
+
     /// Shows the progress of a download.
     pub fn fetching(&self, done_bytes: u64, total_bytes: u64) {
         self.advance("fetching", done_bytes, total_bytes, || bytes(done_bytes));
@@ -172,6 +179,7 @@ impl Progress {
             return;
         }
         let bar = state.bar.get_or_insert_with(|| new_bar(verb));
+        bar.set_prefix(verb);
         bar.set_length(total.max(done));
         bar.set_position(done);
         bar.set_message(text());
@@ -221,6 +229,10 @@ impl recorder::Observer for Progress {
         if let Err(error) = store::catalog::tell(recording) {
             tracing::debug!(%error, "the catalog of runs does not know the recording");
         }
+    }
+
+    fn finding_calls(&self, done: u64, total: u64) {
+        Progress::finding_calls(self, done, total);
     }
 
     fn sealing(&self, done_events: u64, done_bytes: u64, total_bytes: u64) {

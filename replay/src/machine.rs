@@ -275,8 +275,7 @@ impl<'s> StateMachine<'s> {
 
 impl Machine for StateMachine<'_> {
     fn extended(&self) -> Option<Vec<u8>> {
-        let (every, position) = self.state.every().ok()??;
-        every.extended(position, self.state.tid).ok()?
+        self.state.extended().ok()?
     }
 
     fn first_argument(&self) -> Option<u64> {

@@ -60,7 +60,12 @@ pub struct Modules {
 }
 
 impl Modules {
-    pub(crate) fn new(loads: Vec<Loaded>, marks: &Marks, others: &Others) -> Result<Self> {
+    /// `are_there_first`: modules that are loaded at time 0 were mapped before the first event.
+    pub(crate) fn new(
+        loads: Vec<Loaded>,
+        (marks, others): (&Marks, &Others),
+        are_there_first: bool,
+    ) -> Result<Self> {
         let mut from = HashMap::new();
         let mut until = HashMap::new();
         for (kind, found) in [
@@ -68,8 +73,10 @@ impl Modules {
             (Kind::ModuleUnload, &mut until),
         ] {
             for event in others.events(marks.all(kind))? {
+                let is_first = are_there_first && kind == Kind::ModuleLoad && event.ts_ns == 0;
                 if let Some(number) = event.value {
-                    found.entry(number).or_insert(event.seq);
+                    let seq = if is_first { 0 } else { event.seq };
+                    found.entry(number).or_insert(seq);
                 }
             }
         }

@@ -297,6 +297,17 @@ impl<'t> State<'t> {
         )))
     }
 
+    /// Returns the x87, SSE and later registers of the thread in XSAVE's layout; `None` unless every instruction is recorded.
+    ///
+    /// # Errors
+    /// The instructions cannot be run again.
+    pub fn extended(&self) -> Result<Option<Vec<u8>>> {
+        match self.every()? {
+            Some((every, position)) => every.extended(position, self.tid),
+            None => Ok(None),
+        }
+    }
+
     /// Returns open call number `index` of the thread, from 0, the innermost; `None` if there are fewer.
     pub(crate) fn open_call(&self, index: usize) -> Result<Option<Link>> {
         let mut open = self.open.borrow_mut();

@@ -90,7 +90,9 @@ impl Timeline {
         let marks = Marks::read(&others)?;
         let (functions, mut loads) = definitions_of(&reader)?;
         let sources = Arc::new(pack::use_copies(recording, &mut loads));
-        let modules = Modules::new(loads, &marks, &others)?;
+        // A position may have several events; what is mapped there is the same at all of them.
+        let is_every = recording.manifest().settings.has_every_instruction();
+        let modules = Modules::new(loads, (&marks, &others), is_every)?;
         let snapshots = Snapshots::open(recording, &marks, &others)?;
         Ok(Self {
             calls,

@@ -1,18 +1,25 @@
 """How much does it cost to record every instruction, and to go to any of them? As measured by `tests/bench/run full`.
 
-Five programs run natively, recorded, under Frida's Stalker without instrumentation, and under valgrind without instrumentation, in
-turn; figures are wall times divided by the native time. lackey and gdb's `record full` are far too slow for the same work: they get a
+Five programs run natively, under `hindsight record --full`, under Frida's Stalker without instrumentation, and under valgrind without
+instrumentation, in turn; figures are wall times divided by the native time. Of the recorder there are two: until the program has ended,
+and until the command has, which then has found its calls. lackey and gdb's `record full` are far too slow for the same work: they get a
 small part of it, and their rate is measured.
+
+Moves are those of `hindsight mcp` on a recording of gzip, from writing the request to reading the whole answer; who wrote some bytes is
+`hindsight sql` from its start to its end.
 """
 
+import json
 import os
+import random
 import re
 import shutil
 import subprocess
 import sys
 import time
 
-from harness import FRIDA, Failed, Row, cargo_built, folder_bytes, run
+from harness import FRIDA, HINDSIGHT, Failed, Row, folder_bytes, run
+from mcp import Server
 
 QSORT = """
 #include <stdio.h>
@@ -59,26 +66,32 @@ device.resume(pid)
 ended.wait(600)
 """
 GOALS = {"gzip": 4, "qsort": 4, "sqlite": 8, "lua": 8, "python": 8}
+NEEDS = ("hindsight", "gcc")
 ROWS = [
     row
     for name, goal in GOALS.items()
     for row in (
-        Row(f"full.{name}", f"{name}, every instruction recorded", "x native", at_most=goal, needs=("cargo", "gcc")),
-        Row(f"full.{name}-bytes", "the recording", "B/instruction", at_most=0.3 if name == "gzip" else 1, needs=("cargo", "gcc")),
-        Row(f"full.{name}-stalker", "Stalker alone", "x native", needs=("cargo", "gcc", "frida")),
-        Row(f"full.{name}-valgrind", "valgrind --tool=none", "x native", needs=("cargo", "gcc")),
+        Row(f"full.{name}", f"{name}, every instruction recorded, until it has ended", "x native", at_most=goal, needs=NEEDS),
+        Row(f"full.{name}-whole", "until its calls are found too", "x native", at_most=goal, needs=NEEDS),
+        Row(f"full.{name}-bytes", "the recording", "B/instruction", at_most=0.3 if name == "gzip" else 1, needs=NEEDS),
+        Row(f"full.{name}-stalker", "Stalker alone", "x native", needs=("gcc", "frida")),
+        Row(f"full.{name}-valgrind", "valgrind --tool=none", "x native", needs=("gcc",)),
     )
 ] + [
-    Row("full.lackey", "valgrind --tool=lackey --trace-mem=yes, gzip of a small file", "x native", needs=("cargo",)),
-    Row("full.gdb", "gdb's record full, gzip", "instructions/s", needs=("cargo",)),
-    Row("full.goto", "to any position of the recording of gzip, 99 of 100", "ms", at_most=200, needs=("cargo",)),
-    Row("full.back", "one instruction back, the middle one", "ms", at_most=5, needs=("cargo",)),
-    Row("full.reverse", "back over 100 million instructions to a breakpoint that is not met", "ms", at_most=2000, needs=("cargo",)),
+    Row("full.lackey", "valgrind --tool=lackey --trace-mem=yes, gzip of a small file", "x native", needs=("gcc",)),
+    Row("full.gdb", "gdb's record full, gzip", "instructions/s", needs=("gcc",)),
+    Row("full.goto", "to any instruction of the recording of gzip, 99 of 100", "ms", at_most=200, needs=NEEDS),
+    Row("full.back", "one instruction back, the middle one", "ms", at_most=5, needs=NEEDS),
+    Row("full.reverse", "back over 100 million instructions to a breakpoint that is not met", "ms", at_most=2000, needs=NEEDS),
+    Row("full.who", "who wrote these 8 bytes? over the whole recording", "ms", at_most=1000, needs=NEEDS),
 ]
+MOVES = ("full.goto", "full.back", "full.reverse", "full.who")
+JUMPS = 200
 
 
 def programs(work):
     (work / "input").write_bytes(b"".join(bytes((i * i // 7 + j) % 251 for j in range(1 << 10)) for i in range(25_000)))
+    (work / "quarter").write_bytes((work / "input").read_bytes()[: 25_000 << 8])
     (work / "small").write_bytes((work / "input").read_bytes()[:40_000])
     (work / "qsort.c").write_text(QSORT)
     (work / "query.sql").write_text(SQL)
@@ -106,8 +119,15 @@ def took(command, work, environment=None):
     return time.monotonic() - start, answer.stderr
 
 
+def recorded(name, command, work):
+    """Records every instruction of a command as NAME; returns the seconds of all of it, and the summary."""
+    shutil.rmtree(work / f"{name}.hindsight", ignore_errors=True)
+    whole, told = took([HINDSIGHT, "record", "--full", "--json", "-o", name, "--", *command], work)
+    return whole, json.loads(told.splitlines()[-1])["result"]
+
+
 def measure(bench):
-    work, exact = bench.work, cargo_built("example", "exact", "exact")
+    work = bench.work
     (work / "follow.js").write_text(FOLLOW)
     (work / "stalk.py").write_text(STALK)
     stalk = os.environ | {"PYTHONPATH": str(FRIDA)}
@@ -115,13 +135,15 @@ def measure(bench):
     for _ in range(bench.sizes.rounds):
         for name, command in found.items():
             native, _ = took(command, work)
-            if bench.wants(f"full.{name}") or bench.wants(f"full.{name}-bytes"):
-                shutil.rmtree(work / name / "log", ignore_errors=True)
-                recorded, told = took([exact, "record", work / f"{name}.full", *command], work)
-                instructions = int(re.search(r"instructions: (\d+)", told)[1])
-                bench.add(f"full.{name}", recorded / native)
-                bench.add(f"full.{name}-bytes", folder_bytes(work / f"{name}.full") / instructions)
+            if any(bench.wants(f"full.{name}{part}") for part in ("", "-whole", "-bytes")):
+                whole, summary = recorded(name, command, work)
+                instructions = summary["instructions"]
+                bench.add(f"full.{name}", summary["duration_ns"] / 1e9 / native)
+                bench.add(f"full.{name}-whole", whole / native)
+                bench.add(f"full.{name}-bytes", folder_bytes(work / f"{name}.hindsight") / instructions)
                 bench.note(f"full.{name}", f"{native:.2f} s native, {instructions / 1e9:.2f} G instructions")
+                bench.note(f"full.{name}-whole", f"{summary['calls']:,} calls")
+                shutil.rmtree(work / f"{name}.hindsight")
             if bench.wants(f"full.{name}-stalker"):
                 bench.add(f"full.{name}-stalker", took([sys.executable, "stalk.py", "follow.js", *command], work, stalk)[0] / native)
             if bench.wants(f"full.{name}-valgrind"):
@@ -132,12 +154,50 @@ def measure(bench):
         bench.add("full.lackey", took(["valgrind", "--tool=lackey", "--trace-mem=yes", "--log-file=lackey", *small], work)[0] / native)
     if bench.wants("full.gdb"):
         bench.add("full.gdb", gdb_rate(found["gzip"], work))
-    if any(bench.wants(f"full.{row}") for row in ("goto", "back", "reverse")):
-        took([exact, "record", work / "gzip.full", *found["gzip"]], work)
-        goto, back = run([exact, "jump", work / "gzip.full", "200"], work).stdout.splitlines()
-        bench.add("full.goto", float(goto.split()[2]))
-        bench.add("full.back", float(back.split()[1]))
-        bench.add("full.reverse", float(run([exact, "back", work / "gzip.full", "0x10", "100000000"], work).stdout.split()[1]))
+    if any(bench.wants(row) for row in MOVES):
+        _, summary = recorded("moves", [found["gzip"][0], "-6", "-c", "quarter"], work)
+        for row in MOVES:
+            bench.note(row, f"{summary['instructions'] / 1e9:.2f} G instructions")
+        moves(bench, summary["instructions"])
+        for _ in range(bench.sizes.rounds):
+            if bench.wants("full.who"):
+                bench.add("full.who", who(work))
+        shutil.rmtree(work / "moves.hindsight")
+
+
+def moves(bench, instructions):
+    """Goes to random instructions, and one back from each; then back from one to the start."""
+    folder = bench.work / "full-daemon"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    server = Server(bench.work, {**os.environ, "XDG_RUNTIME_DIR": str(folder)})
+    try:
+        at = {"recording": "moves"}
+        # A duration is a number of instructions.
+        server.call("debug_goto", **at, to=f"{instructions - 1}ns")
+        positions = random.Random(1).sample(range(1000, instructions), JUMPS)
+        goto, back = [], []
+        for position in positions:
+            goto.append(server.call("debug_goto", **at, to=f"{position}ns")[1])
+            back.append(server.call("debug_goto", **at, back="step", granularity="instruction")[1])
+        bench.add("full.goto", sorted(goto)[JUMPS * 99 // 100])
+        bench.add("full.back", sorted(back)[JUMPS // 2])
+        server.call("debug_breakpoint", **at, add=[{"function": "abort"}])
+        for _ in range(bench.sizes.rounds):
+            server.call("debug_goto", **at, to="100000000ns")
+            bench.add("full.reverse", server.call("debug_goto", **at, back="continue")[1])
+    finally:
+        server.leave()
+
+
+def who(work):
+    """The milliseconds that it takes to find who wrote eight bytes of the dynamic linker's."""
+    ask = [HINDSIGHT, "sql", "moves", "--format", "csv"]
+    early = "SELECT min(addr) FROM memory_writes WHERE position BETWEEN 1000 AND 3000 AND size = 8"
+    address = int(run([*ask, early], work).stdout.split()[1])
+    writes = f"SELECT position, function, old, new FROM memory_writes WHERE addr < {address + 8} AND addr + size > {address}"
+    begun = time.monotonic()
+    run([*ask, writes], work)
+    return (time.monotonic() - begun) * 1000
 
 
 def gdb_rate(command, work):

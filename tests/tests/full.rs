@@ -498,6 +498,45 @@ fn sql_tells_who_wrote_read_and_executed_what() {
 }
 
 #[test]
+fn sql_shows_registers_of_all_kinds() {
+    let scratch = Scratch::new("full-wide");
+    let source = "unsigned char pattern[32], seen[32];\n\
+        __attribute__((noinline)) void spot(void) { __asm__ volatile(\"nop\"); }\n\
+        int main(void) { for (int i = 0; i < 32; i++) pattern[i] = i + 1;\n\
+        __asm__ volatile(\"vmovups %0, %%ymm5; vmovups %%ymm5, %1\" : : \"m\"(pattern), \"m\"(seen) : \"memory\", \"xmm5\");\n\
+        spot(); return seen[31] - 32; }\n";
+    let program = compiled(&scratch, "wide.c", source, &["-O1", "-g", "-mavx"]);
+    let program = Program::new(program, scratch.path());
+    let (ended, recording) = Hindsight::record(&scratch, &["--full"], &program);
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let first = "SELECT seq || '+' || step AS moment, value(seq || '+' || step, '&seen') AS seen \
+        FROM instructions WHERE function = 'spot' ORDER BY position LIMIT 1";
+    let found = recording.row(first);
+    let moment = found["moment"].as_str().expect("a moment");
+    let seen = found["seen"].as_str().expect("an address");
+    let digits = seen.trim_start_matches("0x");
+    let digits: String = digits.chars().take_while(char::is_ascii_hexdigit).collect();
+    let seen = i64::from_str_radix(&digits, 16).expect("an address");
+    let known = recording.row(&format!(
+        "SELECT reg('{moment}', 'ymm5') = mem('{moment}', {seen}, 32) AS ymm, reg('{moment}', 'xmm5') = mem('{moment}', {seen}, 16) AS xmm, \
+         mem('{moment}', {seen}, 1) = X'01' AS first, reg('{moment}', 'mxcsr') = X'801F0000' AS control"
+    ));
+    for name in ["ymm", "xmm", "first", "control"] {
+        assert_eq!(known[name], true, "{name}: {known:?}");
+    }
+    // Where not every instruction is recorded, stops have xmm registers alone.
+    let plain = Hindsight::recorded(&scratch, "plain", &[], &program);
+    let rows = plain.rows("SELECT reg(start_seq, 'ymm5') AS ymm FROM calls LIMIT 3");
+    assert!(rows.iter().all(|row| row["ymm"].is_null()), "{rows:?}");
+    let wrong = recording.command("sql", &[&format!("SELECT reg('{moment}', 'ymm32')")]);
+    assert!(
+        wrong.errors().contains("zmm0 to zmm31"),
+        "{}",
+        wrong.errors()
+    );
+}
+
+#[test]
 fn questions_about_stretches_run_only_these() {
     let full = Full::of("full-stretch", &["short"]);
     let recording = &full.recording;

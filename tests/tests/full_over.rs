@@ -52,6 +52,49 @@ fn memory_that_was_mapped_anew_does_not_keep_the_last_write() {
     assert!(!told.contains("Now page[6]"), "{told}");
 }
 
+/// What changed a value without writing it is told where values are followed.
+#[test]
+fn histories_and_watches_show_what_the_kernel_maps_and_drops() {
+    let (_scratch, recording) = recorded("full-mapped-watch", MAPPED);
+    let verbs = [
+        "break app.c:12",
+        "goto first",
+        "continue",
+        "history page[5]",
+        "break remove 1",
+        "watch page[5]",
+        "reverse-continue",
+        "reverse-continue",
+        "reverse-continue",
+    ];
+    let told = recording.prompt(&verbs).text();
+    let history: Vec<&str> = told
+        .lines()
+        .filter(|line| {
+            line.contains("mmap.c")
+                || line.contains("mmap")
+                || line.contains("munmap")
+                || line.contains("app.c:7")
+        })
+        .collect();
+    assert!(history.len() >= 4, "{told}");
+    let stops: Vec<&str> = told
+        .lines()
+        .filter(|line| line.starts_with("Watch 1: page[5] was "))
+        .collect();
+    assert_eq!(
+        stops,
+        [
+            "Watch 1: page[5] was (no memory), is 0 '\\000'",
+            "Watch 1: page[5] was 65 'A', is (no memory)",
+            "Watch 1: page[5] was 0 '\\000', is 65 'A'",
+        ],
+        "{told}"
+    );
+    let all = "All writes in the whole run, and what the kernel mapped there or dropped.";
+    assert!(told.contains(all), "{told}");
+}
+
 const NESTED: &str = r#"#include <stdio.h>
 static int kept;
 static void inner(int n) {

@@ -46,6 +46,9 @@ impl Parts {
 fn calls_of_a_function_are_recorded_and_nothing_else() {
     let parts = recorded("parts_calls", ("fib", "fib"), &["10"], "--full=fib");
     assert_eq!((parts.calls("fib"), parts.calls("main")), (177, 0));
+    // Where a part begins, modules have long been there.
+    let first = parts.prompt(&["goto first", "where"]);
+    assert!(first.contains("fib.c:"), "{first}");
 }
 
 /// They are loaded and unloaded 20 times, one in the place of the other.

@@ -23,16 +23,22 @@ fn replayed(recording: &Recording) -> Value {
 /// Records a program so many times, and runs each recording again.
 fn as_recorded(name: &str, program: &str, args: &[&str], times: usize) {
     for _ in 0..times {
-        let scratch = Scratch::new(name);
-        let program = Program::new(program, scratch.path()).args(args);
-        let native = program.run();
-        let (ended, recording) = Hindsight::record(&scratch, &["--full"], &program);
-        assert_eq!(same(&ended), same(&native), "{name}: {}", ended.errors());
-        let replay = replayed(&recording);
-        let compared = |what: &str| replay[what].as_u64().unwrap_or(0);
-        assert!(compared("instructions") > 10_000, "{name}: {replay:#}");
-        assert!(compared("registers_compared") > 10, "{name}: {replay:#}");
+        once_as_recorded(name, &["--full"], program, args);
     }
+}
+
+/// The same once; returns how it ended, and what `check` says.
+fn once_as_recorded(name: &str, options: &[&str], program: &str, args: &[&str]) -> (Ended, Value) {
+    let scratch = Scratch::new(name);
+    let program = Program::new(program, scratch.path()).args(args);
+    let native = program.run();
+    let (ended, recording) = Hindsight::record(&scratch, options, &program);
+    assert_eq!(same(&ended), same(&native), "{name}: {}", ended.errors());
+    let replay = replayed(&recording);
+    let compared = |what: &str| replay[what].as_u64().unwrap_or(0);
+    assert!(compared("instructions") > 10_000, "{name}: {replay:#}");
+    assert!(compared("registers_compared") > 10, "{name}: {replay:#}");
+    (ended, replay)
 }
 
 fn same(ended: &Ended) -> (String, Status) {
@@ -112,4 +118,87 @@ fn four_threads_are_as_recorded() {
         int main(void) { pthread_t t[4]; for (long i = 0; i < 4; i++) pthread_create(&t[i], 0, work, (void *)(i + 1));\n\
         for (int i = 0; i < 4; i++) pthread_join(t[i], 0); printf(\"%ld\\n\", sum); return 0; }\n";
     of_source("replay_threads", source, 8);
+}
+
+/// What unwinds, and what only some threads do.
+#[test]
+fn panics_of_rust_in_four_threads_are_as_recorded() {
+    let source = "use std::{panic, process, thread};\n\
+        fn work(n: u64) -> u64 { let _own = vec![n; 100]; if n % 2 == 1 { panic!(\"odd {}\", n); } (0..10_000).map(|i| i ^ n).sum() }\n\
+        fn main() {\n\
+        let all: Vec<_> = (0..4).map(|n| thread::spawn(move || work(n))).collect();\n\
+        let mut odd = 0;\n\
+        for one in all { match one.join() { Ok(sum) => println!(\"{sum}\"), Err(why) => { odd += 1; println!(\"{}\", why.downcast_ref::<String>().unwrap()); } } }\n\
+        let caught = panic::catch_unwind(|| work(7)).is_err();\n\
+        process::exit(odd + 3 * i32::from(caught)); }\n";
+    let folder = Scratch::new("replay_panics_program");
+    let program = compiled(&folder, "panics.rs", source, &["-g", "-O"]);
+    let program = program.to_str().expect("a path in text");
+    for _ in 0..4 {
+        let (ended, _) = once_as_recorded("replay_panics", &["--full"], program, &[]);
+        assert_eq!(ended.status, Status::Code(5), "{}", ended.errors());
+        assert!(ended.text().contains("odd 1\n"), "{}", ended.text());
+    }
+}
+
+/// A thread is cancelled in a call, at a point of its own, and in the middle of a loop.
+#[test]
+fn cancelled_threads_are_as_recorded() {
+    let source = "#define _GNU_SOURCE\n#include <pthread.h>\n#include <semaphore.h>\n#include <stdio.h>\n#include <unistd.h>\n\
+        static int left; static sem_t ready;\n\
+        static void leave(void *n) { left += (int)(long)n; }\n\
+        static void *waits(void *n) { pthread_cleanup_push(leave, n); sem_post(&ready); for (;;) pause(); pthread_cleanup_pop(0); return 0; }\n\
+        static void *tests(void *n) { pthread_cleanup_push(leave, n); sem_post(&ready); for (;;) pthread_testcancel(); pthread_cleanup_pop(0); return 0; }\n\
+        static void *spins(void *n) { int old; pthread_cleanup_push(leave, n); pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &old);\n\
+        sem_post(&ready); for (volatile long i = 0;; i++) {} pthread_cleanup_pop(0); return 0; }\n\
+        int main(void) { void *(*all[])(void *) = {waits, tests, spins}; int cancelled = 0; sem_init(&ready, 0, 0);\n\
+        for (long i = 0; i < 30; i++) { pthread_t t; void *how; pthread_create(&t, 0, all[i % 3], (void *)(i + 1)); sem_wait(&ready);\n\
+        pthread_cancel(t); pthread_join(t, &how); cancelled += how == PTHREAD_CANCELED; }\n\
+        printf(\"%d %d\\n\", cancelled, left); return cancelled; }\n";
+    let folder = Scratch::new("replay_cancelled_program");
+    let program = compiled(&folder, "cancelled.c", source, &["-O1", "-g", "-pthread"]);
+    let program = program.to_str().expect("a path in text");
+    for _ in 0..4 {
+        let (ended, _) = once_as_recorded("replay_cancelled", &["--full"], program, &[]);
+        assert_eq!(ended.text(), "30 465\n", "{}", ended.errors());
+    }
+}
+
+/// Node compiles this loop while it runs; some of its threads compile. Its own calls are not looked for: there are tens of millions.
+#[test]
+fn code_that_a_compiler_makes_meanwhile_is_as_recorded() {
+    let script = "function mix(a, b) { return (a * 31 + b) | 0; } let sum = 0; \
+        for (let i = 0; i < 300000; i++) sum = mix(sum, i % 7); \
+        const lines = Array.from({length: 2000}, (_, i) => String(i * 7919 % 1009)).sort(); console.log(sum, lines[5], /9+/.exec(lines[1999])?.[0]);";
+    let options = ["--full", "-x", "*"];
+    let (_, replay) = once_as_recorded("replay_node", &options, "/usr/bin/node", &["-e", script]);
+    assert!(
+        replay["instructions"].as_u64() > Some(100_000_000),
+        "{replay:#}"
+    );
+}
+
+/// All of it is compared at the end, and any byte is known at any moment.
+#[test]
+fn a_gigabyte_is_as_recorded() {
+    let source = "#include <stdio.h>\n#include <sys/mman.h>\nstatic const long many = 1000000000L / 4096; unsigned char *all;\n\
+        __attribute__((noinline)) void half(void) { __asm__ volatile(\"\"); }\n\
+        int main(void) { all = mmap(0, many * 4096, 3, 34, -1, 0); for (long i = 0; i < many; i++) { all[i * 4096] = i % 251;\n\
+        if (i == many / 2) half(); } long sum = 0; for (long i = 0; i < many; i++) sum += all[i * 4096]; printf(\"%ld\\n\", sum); return 0; }\n";
+    let scratch = Scratch::new("replay_big");
+    let program = compiled(&scratch, "big.c", source, &["-O1", "-g"]);
+    let program = Program::new(program, scratch.path());
+    let native = program.run();
+    let (ended, recording) = Hindsight::record(&scratch, &["--full"], &program);
+    assert_eq!(same(&ended), same(&native), "{}", ended.errors());
+    let compared = replayed(&recording)["memory_bytes_compared"].as_u64();
+    assert!(compared >= Some(999_997_440), "{compared:?}");
+    // 122,070 % 251 = 84, and the page behind it is still empty there.
+    let seq = recording.number("SELECT start_seq FROM calls WHERE function = 'half'");
+    let known = recording.row(&format!(
+        "SELECT value({seq}, 'all[499998720]') AS last, value({seq}, 'all[500002816]') AS next"
+    ));
+    let text = |name: &str| known[name].as_str().unwrap_or_default().to_owned();
+    assert!(text("last").starts_with("84"), "{known:?}");
+    assert!(text("next").starts_with('0'), "{known:?}");
 }

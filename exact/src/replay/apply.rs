@@ -234,6 +234,10 @@ impl Replay {
 
     /// What the kernel wrote is written, too.
     fn note_kernel(&mut self, entry: &Entry) {
+        if let (Entry::SystemCall { space, emptied, .. }, Some(watch)) = (entry, &mut self.watch) {
+            let spaces = space.iter().chain(emptied);
+            spaces.for_each(|space| watch.mapped(self.now.count, *space));
+        }
         let (Entry::SystemCall { writes, .. }
         | Entry::Signal { writes, .. }
         | Entry::Thread { writes, .. }

@@ -4,6 +4,7 @@ use libc::user_regs_struct;
 
 use super::Replay;
 use crate::error::{Context as _, Error, Result};
+use crate::log::{Space, Span};
 use crate::operands::goes_down;
 use crate::ptrace;
 
@@ -25,16 +26,19 @@ const SHORT: u64 = 1 << 13;
 pub(super) struct Watch {
     address: u64,
     length: u64,
+    /// Also what the kernel maps there, moves or drops.
+    mappings: bool,
     /// With so many writes the process stops.
     most: usize,
     hits: Vec<u64>,
 }
 
 impl Watch {
-    fn new(address: u64, length: u64, most: usize) -> Watch {
+    fn new((address, length): (u64, u64), mappings: bool, most: usize) -> Watch {
         Watch {
             address,
             length,
+            mappings,
             most,
             hits: Vec::new(),
         }
@@ -43,6 +47,21 @@ impl Watch {
     /// The kernel has written here with instruction number `at`.
     pub(super) fn kernel(&mut self, at: u64, start: u64, length: u64) {
         if start < self.address + self.length && self.address < start + length {
+            self.hits.push(at);
+        }
+    }
+
+    /// Instruction number `at` is a system call that has changed what is mapped.
+    pub(super) fn mapped(&mut self, at: u64, space: Space) {
+        let spans = match space {
+            _ if !self.mappings => return,
+            Space::Map(span) | Space::Unmap(span) | Space::Discard(span) => [span, span],
+            Space::Move { from, to } => [from, to],
+            Space::Protect(_) => return,
+        };
+        let end = self.address + self.length;
+        let meets = |span: &Span| span.start < end && self.address < span.end;
+        if spans.iter().any(meets) && self.hits.last() != Some(&at) {
             self.hits.push(at);
         }
     }
@@ -68,12 +87,22 @@ impl Replay {
     /// before the write. `None`: they are as they were at the start. `length` is 1 to 32, less if `address` is not aligned.
     /// The process is at `before` afterwards.
     pub fn last_write(&mut self, address: u64, length: u64, before: u64) -> Result<Option<u64>> {
-        if pieces(address, length).len() > REGISTERS {
-            return Err(Error::TooLong { length });
+        self.last_of(Watch::new((address, length), false, MANY), before)
+    }
+
+    /// The same, also of system calls that mapped memory there, moved or dropped it.
+    pub fn last_change(&mut self, address: u64, length: u64, before: u64) -> Result<Option<u64>> {
+        self.last_of(Watch::new((address, length), true, MANY), before)
+    }
+
+    fn last_of(&mut self, watch: Watch, before: u64) -> Result<Option<u64>> {
+        let bytes = (watch.address, watch.length);
+        if pieces(bytes.0, bytes.1).len() > REGISTERS {
+            return Err(Error::TooLong { length: bytes.1 });
         }
         self.goto(before)?;
-        let found = self.search_back(before, Some((address, length)), &mut |replay, end| {
-            replay.last_write_until(address, length, end)
+        let found = self.search_back(before, Some(bytes), &mut |replay, end| {
+            replay.last_until(&watch, end)
         })?;
         self.goto(before)?;
         Ok(found)
@@ -81,9 +110,9 @@ impl Replay {
 
     /// The last instruction from the present on, before position `end`, that writes to any of these bytes. A stop for each of
     /// millions of writes would take minutes: of many, those shortly before `end` are looked for first.
-    fn last_write_until(&mut self, address: u64, length: u64, mut end: u64) -> Result<Option<u64>> {
+    fn last_until(&mut self, watch: &Watch, mut end: u64) -> Result<Option<u64>> {
         let start = self.position();
-        let hits = self.watched(address, length, end)?;
+        let hits = self.watched(watch, end)?;
         let Some(mut known) = hits.last().copied() else {
             return Ok(None);
         };
@@ -96,7 +125,7 @@ impl Replay {
             // Where the search was left, the process may be within a translated instruction.
             self.return_to(start)?;
             self.goto(from)?;
-            let hits = self.watched(address, length, end)?;
+            let hits = self.watched(watch, end)?;
             match hits.last() {
                 Some(last) if hits.len() < MANY => return Ok(Some(*last)),
                 Some(last) => {
@@ -113,8 +142,8 @@ impl Replay {
     }
 
     /// The writes to some bytes from the present on, up to position `end` or until there are many.
-    fn watched(&mut self, address: u64, length: u64, end: u64) -> Result<Vec<u64>> {
-        self.watch = Some(Watch::new(address, length, MANY));
+    fn watched(&mut self, watch: &Watch, end: u64) -> Result<Vec<u64>> {
+        self.watch = Some(watch.clone());
         self.set_watch()?;
         let ran = self.forward_while(end, &mut |replay| !replay.has_many_writes());
         let watch = self.watch.take().unwrap_or_default();
@@ -128,8 +157,8 @@ impl Replay {
         self.watch.as_ref().is_some_and(full)
     }
 
-    /// The first instruction from the present on, before position `end`, that writes to any of these bytes. The process is after it,
-    /// or at `end`.
+    /// The first instruction from the present on, before position `end`, that writes to any of these bytes, or maps memory there,
+    /// moves or drops it. The process is after it, or at `end`.
     pub fn next_write(&mut self, address: u64, length: u64, end: u64) -> Result<Option<u64>> {
         let mut step = 1 << 16;
         while self.position() < end {
@@ -144,7 +173,7 @@ impl Replay {
         Ok(None)
     }
 
-    /// The first instructions from the present on, before position `end`, that write to any of these bytes: at most `limit`.
+    /// The first such instructions: at most `limit`.
     pub fn writes(
         &mut self,
         address: u64,
@@ -156,7 +185,7 @@ impl Replay {
             return Err(Error::TooLong { length });
         }
         let start = self.position();
-        self.watch = Some(Watch::new(address, length, limit.max(1)));
+        self.watch = Some(Watch::new((address, length), true, limit.max(1)));
         let ran = self.forward_watching(address, length, end);
         let is_full = self.has_many_writes();
         let watch = self.watch.take().unwrap_or_default();

@@ -10,6 +10,7 @@ use super::notes::{BYTES, PAGE};
 use super::{Replay, asked};
 use crate::error::{Context as _, Error, Result};
 use crate::ptrace;
+use crate::translate::hooks::{Hook, Kind, VECTORS};
 use crate::translate::{hooks, layout};
 
 /// A call begins or ends, or the program meets the kernel.
@@ -26,8 +27,8 @@ pub enum Traced {
         return_address: u64,
         /// rdi, rsi, rdx, rcx, r8, r9.
         arguments: [u64; 6],
-        /// The lower halves of xmm0 to xmm7.
-        vectors: [u64; 8],
+        /// The lower halves of xmm0 to xmm7: as many as were asked for, the others are zero.
+        vectors: [u64; VECTORS],
     },
     /// Its return instruction is about to be executed.
     Leave {
@@ -107,6 +108,8 @@ struct Frame {
 /// What is traced.
 pub(super) struct Calls {
     buffer: u64,
+    /// A copy of it.
+    bytes: Vec<u8>,
     /// How many functions are traced. The leavers have the numbers after theirs.
     functions: usize,
     leavers: Vec<Leaver>,
@@ -116,16 +119,16 @@ pub(super) struct Calls {
     sender: SyncSender<Vec<Traced>>,
 }
 
-/// Calls that are passed on at once.
-const BATCH: usize = 1 << 12;
+/// Calls that are passed on at once: few enough for the processor's cache.
+const BATCH: usize = 1 << 9;
 /// Batches that wait at most.
-const WAITING: usize = 8;
+const WAITING: usize = 64;
 
 /// Runs the recording in a folder once, and reports each call of the functions that begin at these addresses, in the order of
 /// positions. The leavers tell when calls end without a return. It ends early when `report` returns false.
 pub fn trace(
     folder: &Path,
-    entries: &[u64],
+    entries: &[Hook],
     leavers: &[Leaver],
     report: &mut dyn FnMut(Traced) -> bool,
 ) -> Result<()> {
@@ -145,7 +148,7 @@ pub fn trace(
 
 fn run(
     folder: &Path,
-    entries: &[u64],
+    entries: &[Hook],
     leavers: &[Leaver],
     sender: SyncSender<Vec<Traced>>,
 ) -> Result<()> {
@@ -165,7 +168,7 @@ fn run(
 impl Replay {
     fn begin_trace(
         &mut self,
-        entries: &[u64],
+        entries: &[Hook],
         leavers: &[Leaver],
         sender: SyncSender<Vec<Traced>>,
     ) -> Result<()> {
@@ -175,6 +178,7 @@ impl Replay {
             .set_word(self.block() + u64::from(layout::SLOT_RECORDS), at)?;
         self.calls = Some(Calls {
             buffer: at,
+            bytes: Vec::new(),
             functions: entries.len(),
             leavers: leavers.to_vec(),
             frames: FxHashMap::default(),
@@ -182,8 +186,11 @@ impl Replay {
             asked: asked::Asked::of(&self.recorded.entries, self.recorded.first),
             sender,
         });
-        let leavers = leavers.iter().map(|leaver| leaver.address);
-        let hooked: Vec<u64> = entries.iter().copied().chain(leavers).collect();
+        let leavers = leavers.iter().map(|leaver| Hook {
+            address: leaver.address,
+            vectors: 0,
+        });
+        let hooked: Vec<Hook> = entries.iter().copied().chain(leavers).collect();
         self.translator.set_hooks(&hooked);
         self.process.flush(&mut self.translator)?;
         self.enter(&own)
@@ -195,26 +202,20 @@ impl Replay {
             return self.drain_notes();
         };
         let slot = layout::block(self.translator.low(), 0) + u64::from(layout::SLOT_RECORDS);
-        let end = self.process.word(slot)?;
-        let bytes = self
-            .process
-            .bytes(calls.buffer, (end - calls.buffer) as usize);
+        let length = self.process.word(slot)?.wrapping_sub(calls.buffer);
+        let mut bytes = std::mem::take(&mut calls.bytes);
+        bytes.resize(BYTES as usize, 0);
+        let cut_off = || Error::Damaged(String::from("a record of a call is cut off"));
+        let part = bytes.get_mut(..length as usize).ok_or_else(cut_off)?;
+        let count = self.process.read(calls.buffer, part);
         let (tid, limit) = (self.now.running, self.limit);
-        let mut rest = bytes.as_slice();
+        let mut rest = &bytes[..count];
         while let Some(kind) = rest.first_chunk::<4>() {
-            let kind = u32::from_le_bytes(*kind);
-            let length = if kind == hooks::RETURN {
-                hooks::RETURN_BYTES
-            } else {
-                hooks::ENTRY_BYTES
-            };
-            let Some((record, behind)) = rest.split_at_checked(length) else {
-                return Err(Error::Damaged(String::from(
-                    "a record of a call is cut off",
-                )));
-            };
+            let kind = Kind::of(*kind);
+            let (record, behind) = rest.split_at_checked(kind.length()).ok_or_else(cut_off)?;
             let word = |index: usize| {
-                u64::from_le_bytes(std::array::from_fn(|byte| record[index * 8 + byte]))
+                let word = record.get(index * 8..).and_then(|rest| rest.first_chunk());
+                word.map_or(0, |word| u64::from_le_bytes(*word))
             };
             calls.take(tid, kind, word(1).wrapping_add(limit), &word);
             rest = behind;
@@ -222,6 +223,7 @@ impl Replay {
                 return Err(Error::Damaged(String::from("the receiver is gone")));
             }
         }
+        calls.bytes = bytes;
         let buffer = calls.buffer;
         self.process.set_word(slot, buffer)
     }
@@ -304,15 +306,22 @@ impl Calls {
 
     /// Passes on what was found, if it is so many; returns whether anybody wants it.
     fn pass_on(&mut self, least: usize) -> bool {
-        self.found.len() < least || self.sender.send(std::mem::take(&mut self.found)).is_ok()
+        if self.found.len() < least {
+            return true;
+        }
+        let next = Vec::with_capacity(self.found.len() + BATCH / 8);
+        self.sender
+            .send(std::mem::replace(&mut self.found, next))
+            .is_ok()
     }
 
-    fn take(&mut self, tid: i32, kind: u32, counter: u64, word: &dyn Fn(usize) -> u64) {
-        if kind == hooks::RETURN {
+    #[inline]
+    fn take(&mut self, tid: i32, kind: Kind, counter: u64, word: &impl Fn(usize) -> u64) {
+        let function = match kind {
             // The counter is ahead by the return itself.
-            return self.returned(tid, counter.wrapping_sub(1), word);
-        }
-        let function = kind as usize - 1;
+            Kind::Return => return self.returned(tid, counter.wrapping_sub(1), word),
+            Kind::Entry { hook, .. } => hook,
+        };
         let leaver = function.checked_sub(self.functions);
         match leaver.and_then(|index| self.leavers.get(index)) {
             Some(leaver) => {
@@ -336,7 +345,7 @@ impl Calls {
         }
     }
 
-    fn returned(&mut self, tid: i32, position: u64, word: &dyn Fn(usize) -> u64) {
+    fn returned(&mut self, tid: i32, position: u64, word: &impl Fn(usize) -> u64) {
         let (stack, return_address) = (word(2), word(7));
         let frames = self.frames.entry(tid).or_default();
         while let Some(frame) = frames.pop_if(|frame| frame.stack <= stack) {
@@ -365,7 +374,7 @@ impl Calls {
         }
     }
 
-    fn entered(&mut self, tid: i32, position: u64, function: usize, word: &dyn Fn(usize) -> u64) {
+    fn entered(&mut self, tid: i32, position: u64, function: usize, word: &impl Fn(usize) -> u64) {
         let (stack, return_address) = (word(2), word(3));
         // An entry above a frame: that one was left without a return. A tail call has the same stack pointer, and returns to the
         // same place. (So does a second call from one place after a frame was left unseen: the two are not told apart.)

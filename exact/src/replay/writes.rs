@@ -6,9 +6,7 @@ use std::ops::Range;
 use super::Replay;
 use super::search::{REGISTERS, pieces};
 use super::seek::{Batch, Found};
-use super::step::made;
 use crate::error::Result;
-use crate::log::Entry;
 
 /// Going to a write takes as long as looking at so many instructions closely.
 const INSTRUCTIONS_OF_A_WRITE: u64 = 1 << 15;
@@ -56,24 +54,17 @@ impl Replay {
         found: &mut Found,
         report: &mut dyn FnMut(&Batch) -> bool,
     ) -> Result<bool> {
-        let [one] = memory else {
+        let can_be_watched = |range: &Range<u64>| {
+            let length = range.end.saturating_sub(range.start);
+            length > 0 && pieces(range.start, length.min(64)).len() <= REGISTERS
+        };
+        if !memory.iter().all(can_be_watched) {
+            return self.seek_part(stretch, found, report);
+        }
+        let most = (stretch.end - stretch.start) / INSTRUCTIONS_OF_A_WRITE;
+        let Some(hits) = self.hits(&stretch, memory, most as usize)? else {
             return self.seek_part(stretch, found, report);
         };
-        let length = one.end.saturating_sub(one.start);
-        if length == 0 || pieces(one.start, length.min(64)).len() > REGISTERS {
-            return self.seek_part(stretch, found, report);
-        }
-        let mut hits = self.kernel_makes(&stretch, one);
-        // What happens at the first position itself is met on the way to it.
-        self.goto(stretch.start.saturating_sub(1))?;
-        hits.extend(self.writes(one.start, length, stretch.end, usize::MAX)?);
-        hits.retain(|hit| stretch.contains(hit));
-        hits.sort_unstable();
-        hits.dedup();
-        let alone = hits.len() as u64 * INSTRUCTIONS_OF_A_WRITE;
-        if alone > stretch.end - stretch.start {
-            return self.seek_part(stretch, found, report);
-        }
         // A repeated instruction that the processor has interrupted may count as the one before it.
         let mut next = stretch.start;
         for hit in hits {
@@ -86,26 +77,27 @@ impl Replay {
         Ok(nothing_until(stretch.end, found, report))
     }
 
-    /// Where calls map, move or empty some of this memory.
-    fn kernel_makes(&self, stretch: &Range<u64>, memory: &Range<u64>) -> Vec<u64> {
-        let first = self
-            .recorded
-            .entries
-            .partition_point(|entry| entry.at() < stretch.start);
-        let entries = self.recorded.entries[first..].iter();
-        let makes = entries
-            .take_while(|entry| entry.at() < stretch.end)
-            .filter_map(|entry| match &**entry {
-                Entry::SystemCall {
-                    at,
-                    space: Some(space),
-                    ..
-                } => made(*space)
-                    .filter(|span| span.start < memory.end && memory.start < span.end)
-                    .map(|_| *at),
-                _ => None,
-            });
-        makes.collect()
+    /// Where a stretch writes to any of this memory, in order; `None`: perhaps in more places than `most`.
+    fn hits(
+        &mut self,
+        stretch: &Range<u64>,
+        memory: &[Range<u64>],
+        most: usize,
+    ) -> Result<Option<Vec<u64>>> {
+        let mut hits = Vec::new();
+        for range in memory {
+            // What happens at the first position itself is met on the way to it.
+            self.goto(stretch.start.saturating_sub(1))?;
+            let length = range.end - range.start;
+            hits.extend(self.writes(range.start, length, stretch.end, most + 1)?);
+            if hits.len() > most {
+                return Ok(None);
+            }
+        }
+        hits.retain(|hit| stretch.contains(hit));
+        hits.sort_unstable();
+        hits.dedup();
+        Ok(Some(hits))
     }
 }
 

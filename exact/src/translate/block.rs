@@ -65,8 +65,8 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
     if translator.stops.contains(&pc) {
         block.stop();
     }
-    if let Some(function) = translator.hooks.get(&pc) {
-        block.entry(*function);
+    if let Some((number, vectors)) = translator.hooks.get(&pc) {
+        block.entry(*number, *vectors);
     }
     block.head(translator.mode, &instructions);
     block.note_block(&instructions);
@@ -144,10 +144,10 @@ impl Block<'_> {
     }
 
     /// A record of a call, before anything is counted.
-    fn entry(&mut self, function: u32) {
+    fn entry(&mut self, number: u32, vectors: u8) {
         let ahead = std::mem::take(&mut self.ahead);
         self.place(self.pc, true, false);
-        self.e.record_entry(function);
+        self.e.record_entry(number, vectors);
         self.ahead = ahead;
     }
 

@@ -3,15 +3,58 @@
 use super::emit::{Emitter, R11, RAX};
 use super::layout;
 
-/// Bytes of a record: an entry's, and a return's.
-pub const ENTRY_BYTES: usize = 18 * 8;
-pub const RETURN_BYTES: usize = 8 * 8;
+/// Bytes of a record: an entry's without vectors, and a return's.
+const ENTRY_BYTES: usize = 10 * 8;
+const RETURN_BYTES: usize = 8 * 8;
+/// xmm registers that an entry's record has at most.
+pub const VECTORS: usize = 8;
+
+/// An address where code is added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hook {
+    pub address: u64,
+    /// xmm registers that the record has: the first ones.
+    pub vectors: u8,
+}
+
+/// What a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Return,
+    /// At the hook with this number, with so many vectors.
+    Entry {
+        hook: usize,
+        vectors: usize,
+    },
+}
+
+impl Kind {
+    /// From the first four bytes of a record: a return's are zero.
+    pub fn of(bytes: [u8; 4]) -> Kind {
+        match u32::from_le_bytes(bytes) {
+            RETURN => Kind::Return,
+            entry => Kind::Entry {
+                hook: (entry & ((1 << HOOK_BITS) - 1)) as usize - 1,
+                vectors: (entry >> HOOK_BITS) as usize,
+            },
+        }
+    }
+
+    /// Bytes of the record.
+    pub fn length(self) -> usize {
+        match self {
+            Kind::Return => RETURN_BYTES,
+            Kind::Entry { vectors, .. } => ENTRY_BYTES + 8 * vectors,
+        }
+    }
+}
 
 /// `pop [r11 + 56]`, with which a return's record gets the return address: no other register is free. It is put back at once.
 pub const POP_RETURN_ADDRESS: [u8; 7] = [0x41, 0x8f, 0x83, 56, 0, 0, 0];
 
-/// What a record is, in its first four bytes: a return is zero, an entry the number of the function and one.
-pub const RETURN: u32 = 0;
+const RETURN: u32 = 0;
+/// An entry has the number of its hook and one in so many bits, and the number of vectors above.
+const HOOK_BITS: u32 = 28;
 
 impl Emitter {
     /// `mov [base + offset], register` with rax (0) or r11 as base.
@@ -47,13 +90,14 @@ impl Emitter {
         self.put(&(bytes as u32).to_le_bytes());
     }
 
-    /// At the entry of function number `function`: counter, stack pointer, return address, the registers of arguments.
-    pub(super) fn record_entry(&mut self, function: u32) {
+    /// At hook number `number`: counter, stack pointer, return address, the registers of arguments.
+    pub(super) fn record_entry(&mut self, number: u32, vectors: u8) {
         const BASE: u8 = 0;
         self.save(R11, layout::SLOT_SCRATCH_2);
         self.save(RAX, layout::SLOT_SCRATCH);
         self.load(RAX, layout::SLOT_RECORDS);
-        self.put_kind(BASE, function + 1);
+        let vectors = u32::from(vectors);
+        self.put_kind(BASE, vectors << HOOK_BITS | (number + 1));
         self.put_word(BASE, 8, 15);
         self.put_word(BASE, 16, 4);
         self.put(&[0x4c, 0x8b, 0x1c, 0x24]); // mov r11, [rsp]
@@ -62,10 +106,10 @@ impl Emitter {
         for (index, register) in [7, 6, 2, 1, 8, 9].into_iter().enumerate() {
             self.put_word(BASE, 32 + 8 * index as u32, register);
         }
-        for register in 0..8 {
-            self.put_vector(BASE, 80 + 8 * u32::from(register), register);
+        for register in 0..vectors {
+            self.put_vector(BASE, 80 + 8 * register, register as u8);
         }
-        self.advance(BASE, ENTRY_BYTES);
+        self.advance(BASE, ENTRY_BYTES + 8 * vectors as usize);
         self.save(RAX, layout::SLOT_RECORDS);
         self.load(RAX, layout::SLOT_SCRATCH);
         self.load(R11, layout::SLOT_SCRATCH_2);

@@ -105,8 +105,8 @@ pub struct Translator {
     traps: FxHashMap<u64, Trap>,
     resets: usize,
     stops: FxHashSet<u64>,
-    /// Functions whose calls are recorded, by address; with any, all returns are.
-    hooks: FxHashMap<u64, u32>,
+    /// Where calls are recorded: by address the number, and that of vectors; with any, all returns are.
+    hooks: FxHashMap<u64, (u32, u8)>,
     notes: notes::Notes,
     /// Where the indirect jumps of code that is recorded lie, by the numbers that they leave behind.
     origins: Vec<u64>,
@@ -303,12 +303,11 @@ impl Translator {
         self.resets
     }
 
-    /// Sets the functions whose calls are recorded, before anything is translated.
-    pub fn set_hooks(&mut self, entries: &[u64]) {
-        self.hooks = entries
-            .iter()
-            .zip(0..)
-            .map(|(entry, number)| (*entry, number))
+    /// Sets where calls are recorded, before anything is translated.
+    pub fn set_hooks(&mut self, hooks: &[hooks::Hook]) {
+        let numbered = hooks.iter().zip(0..);
+        self.hooks = numbered
+            .map(|(hook, number)| (hook.address, (number, hook.vectors)))
             .collect();
         self.forget();
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
 use datafusion::common::Result;
-use replay::{MOST_WATCHED, Seek, Sought, Timeline};
+use replay::{MOST_WATCHED, Seek, Sought, Timeline, watchable};
 use values::quantity::count;
 
 use super::code::{LineStarts, line_starts, ranges, ranges_of};
@@ -30,8 +30,6 @@ const LONG: Duration = Duration::from_millis(250);
 const NOTED: (u64, u64) = (1 << 14, 1 << 24);
 /// The same, if the program runs freely.
 const RUN: (u64, u64) = (1 << 20, 1 << 27);
-/// Positions this close are noted together; moving between them would take longer.
-const NEAR: u64 = 500;
 /// Most bytes of a value that are shown.
 const VALUE_BYTES: usize = 64;
 
@@ -136,7 +134,10 @@ impl Stretch {
             instructions: matches!(asked.kind, Kind::Instructions | Kind::Lines),
             reads: asked.kind == Kind::Reads,
             writes: asked.kind == Kind::Writes,
-            memory: (bytes != (0..u64::MAX)).then(|| vec![bytes]),
+            memory: match &way {
+                Way::Watched(bytes) => Some(watchable(bytes.clone())),
+                Way::Notes(_) | Way::Lines(_) => (bytes != (0..u64::MAX)).then(|| vec![bytes]),
+            },
             code,
             tid,
             value_bytes: VALUE_BYTES,
@@ -186,18 +187,8 @@ impl Stretch {
     fn run(&mut self, timeline: &Timeline) -> replay::Result<()> {
         let began = Instant::now();
         let mut until = self.end.min(self.next.saturating_add(self.length));
-        let positions = self.next..until;
-        let mut found = match &self.way {
-            Way::Watched(bytes) => {
-                let writers = timeline.writers(positions, bytes.clone())?;
-                self.what_they_did(timeline, &writers)?
-            }
-            Way::Notes(_) | Way::Lines(_) => {
-                let (found, reached) = timeline.sought(positions, self.seek.clone())?;
-                until = until.min(reached.max(self.next + 1));
-                found
-            }
-        };
+        let (mut found, reached) = timeline.sought(self.next..until, self.seek.clone())?;
+        until = until.min(reached.max(self.next + 1));
         if let Way::Lines(starts) = &self.way {
             found.retain(|sought| {
                 let code = sought.code.as_ref();
@@ -216,24 +207,6 @@ impl Stretch {
             self.length = (self.length / 2).max(shortest);
         }
         Ok(())
-    }
-
-    /// Returns the requested facts about the instructions at these positions.
-    fn what_they_did(&self, timeline: &Timeline, positions: &[u64]) -> replay::Result<Vec<Sought>> {
-        let mut found = Vec::new();
-        for group in positions.chunk_by(|one, next| next - one <= NEAR) {
-            let (Some(first), Some(last)) = (group.first(), group.last()) else {
-                continue;
-            };
-            let is_meant = |sought: &Sought| group.binary_search(&sought.position).is_ok();
-            let mut next = *first;
-            while next <= *last {
-                let (sought, until) = timeline.sought(next..last + 1, self.seek.clone())?;
-                found.extend(sought.into_iter().filter(is_meant));
-                next = until.max(next + 1);
-            }
-        }
-        Ok(found)
     }
 
     fn row(&mut self, timeline: &Timeline, sought: Sought) -> Result<Row> {

@@ -1,11 +1,14 @@
 //! Evaluates expressions and registers at recorded moments.
 
 use debuginfo::value::{Look, Value};
-use debuginfo::{Certainty, Diagnostic, Register};
+use debuginfo::{Certainty, Diagnostic, Extended, Register};
 use expr::ExprKind;
 use expr::{Context, Expr};
 use replay::{Event, Instant, Moment, Parameters, Places, Seen, State, Timeline};
 use values::{RenderOptions, render_certain, render_known};
+
+/// Bytes of a register such as xmm0.
+const VECTOR_BYTES: usize = 16;
 
 /// Why an expression has no value.
 struct NoValue {
@@ -283,6 +286,49 @@ pub fn register(timeline: &Timeline, instant: Instant, name: &str) -> replay::Re
         Seen::Known { value, .. } => Some(value),
         Seen::Stale { .. } | Seen::Unknown(_) => None,
     })
+}
+
+/// A register that is wider than an integer, or not one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wide {
+    /// xmm0 to xmm15.
+    Vector(Register),
+    /// One of the area of XSAVE.
+    Extended(Extended),
+}
+
+impl Wide {
+    /// Finds a register by gdb's name for it.
+    pub fn by_name(name: &str) -> Option<Wide> {
+        let vectors = Register::XMM0.0..Register::XMM0.0 + 16;
+        let vector = Register::by_name(name).filter(|register| vectors.contains(&register.0));
+        let extended = || Extended::by_name(name).map(Wide::Extended);
+        vector.map(Wide::Vector).or_else(extended)
+    }
+}
+
+/// Returns the bytes of a wide register of the thread of a moment, in memory order, if all of them are known.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn wide_register(
+    timeline: &Timeline,
+    instant: Instant,
+    register: Wide,
+) -> replay::Result<Option<Vec<u8>>> {
+    let tid = thread(timeline, instant)?;
+    let state = State::after(timeline, instant.seq, instant.steps, tid)?;
+    let register = match register {
+        Wide::Extended(register) => register,
+        Wide::Vector(register) => {
+            return Ok(match state.vector(register) {
+                Seen::Known { value, .. } if value.len() == VECTOR_BYTES => Some(value),
+                _ => None,
+            });
+        }
+    };
+    let area = state.extended()?;
+    Ok(area.and_then(|area| register.read(&area)))
 }
 
 /// Returns bytes of memory as of a moment, if all of them are known.

@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryBuilder, Int64Array, PrimitiveArray, StringArray,
+    Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, Int64Array, PrimitiveArray, StringArray,
     StringViewArray,
 };
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
-    Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    TypeSignature, Volatility,
 };
 use debuginfo::{Diagnostic, Register};
 use expr::Expr;
@@ -99,12 +99,27 @@ impl ScalarUDFImpl for Of {
         })
     }
 
+    /// `reg` with a literal that names a register wider than an integer returns bytes.
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let name = args.scalar_arguments.last().copied().flatten();
+        let name = name.and_then(|name| name.try_as_str().flatten());
+        let is_wide = name.and_then(moment::Wide::by_name).is_some();
+        let returned = match is_wide && self.action == Action::Register {
+            true => DataType::Binary,
+            false => self.return_type(&[])?,
+        };
+        Ok(Arc::new(Field::new(self.name(), returned, true)))
+    }
+
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let count = args.number_rows;
         let arrays = args.args.iter().map(|arg| arg.to_array(count));
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
         let batch = Batch::new(self.states.timeline()?, &arrays)?;
         let values = match self.action {
+            Action::Register if *args.return_field.data_type() == DataType::Binary => {
+                batch.wide_registers()
+            }
             Action::Register => batch.registers(),
             Action::Memory => batch.memory(),
             Action::Value => batch.values(None),
@@ -199,6 +214,18 @@ impl<'a> Batch<'a> {
         })?;
         let values = found.into_iter().map(|value| value.map(|v| v as i64));
         Ok(Arc::new(values.collect::<Int64Array>()))
+    }
+
+    fn wide_registers(&self) -> Result<ArrayRef> {
+        let names = self.text(1)?;
+        let found = self.ask(|row, seq| match moment::Wide::by_name(names.value(row)) {
+            Some(register) => {
+                let instant = self.instant(row, seq);
+                moment::wide_register(self.timeline, instant, register).map_err(failed)
+            }
+            None => Ok(None),
+        })?;
+        Ok(Arc::new(found.into_iter().collect::<BinaryArray>()))
     }
 
     fn memory(&self) -> Result<ArrayRef> {
@@ -354,7 +381,8 @@ fn name(names: &StringArray, row: usize) -> Result<Option<&str>> {
     match Register::by_name(name) {
         Some(register) if !(17..=32).contains(&register.0) => Ok(Some(name)),
         _ => plan_err!(
-            "reg knows no register {name}: it has rax to r15, rip, rflags, fs_base and gs_base"
+            "reg knows no register {name}: it has rax to r15, rip, rflags, fs_base and gs_base; and, written as a literal, \
+             xmm0 to xmm15, ymm0 to ymm31, zmm0 to zmm31, k0 to k7, st0 to st7 and mxcsr"
         ),
     }
 }

@@ -4,7 +4,7 @@
 use std::{collections::HashSet, path::Path};
 
 use debuginfo::{Held, Register, Svma};
-use exact::{Became, Leaver, Region, ThreadSpan, Traced};
+use exact::{Became, Hook, Leaver, Region, ThreadSpan, Traced};
 use store::{
     control::{Control, Exception, ExceptionPhase, FunctionDef},
     log::LogWriter,
@@ -17,12 +17,14 @@ use store::{
 
 use super::modules::FoundModule;
 use crate::{
-    Result,
+    Observer, Result,
     arm::{Filter, candidates},
 };
 
 /// Bytes of records of all threads that are gathered before they are written.
 const GATHERED: usize = 1 << 20;
+/// xmm registers that carry arguments (System V ABI, 3.2.3).
+const MOST_VECTORS: u8 = 8;
 /// The bits of an address that a record has room for.
 const RETURN_BITS: u64 = (1 << 48) - 1;
 /// About so many bytes has a record.
@@ -49,6 +51,15 @@ impl Functions {
     /// Their addresses.
     pub fn entries(&self) -> &[u64] {
         &self.entries
+    }
+
+    /// Where they are found, and what is wanted there.
+    fn hooks(&self) -> impl Iterator<Item = Hook> {
+        let all = self.entries.iter().zip(&self.vectors);
+        all.map(|(address, vectors)| Hook {
+            address: *address,
+            vectors: (*vectors).min(MOST_VECTORS),
+        })
     }
 
     /// Chooses them as in other recordings.
@@ -192,11 +203,19 @@ impl<'w> Writing<'w> {
     ///
     /// # Errors
     /// The log cannot be written. That the program cannot be run again is returned as a text.
-    pub fn calls(mut self, folder: &Path, end: u64, became: Option<&Became>) -> Result<Written> {
+    pub fn calls(
+        mut self,
+        folder: &Path,
+        end: u64,
+        became: Option<&Became>,
+        observer: &dyn Observer,
+    ) -> Result<Written> {
         let functions = self.functions;
         self.end = end;
-        let (entries, leavers) = (&functions.entries, &functions.leavers);
-        let traced = exact::trace(folder, entries, leavers, &mut |traced| self.add(traced));
+        let hooks: Vec<Hook> = functions.hooks().collect();
+        let traced = exact::trace(folder, &hooks, &functions.leavers, &mut |traced| {
+            self.add(traced, observer)
+        });
         let problem = traced.err().map(|error| error.to_string());
         if let Some(error) = self.failed.take() {
             return Err(error.into());
@@ -219,9 +238,13 @@ impl<'w> Writing<'w> {
     }
 
     /// Adds what was traced; returns whether more is wanted.
-    fn add(&mut self, traced: Traced) -> bool {
+    fn add(&mut self, traced: Traced, observer: &dyn Observer) -> bool {
         let written = match self.gathered >= GATHERED {
-            true => self.write(position_of(&traced)),
+            true => {
+                let position = position_of(&traced);
+                observer.finding_calls(position, self.end);
+                self.write(position)
+            }
             false => Ok(()),
         };
         if let Err(error) = written.and_then(|()| self.take(traced)) {

@@ -1,5 +1,15 @@
 //! The log of every instruction becomes a recording: the program is run once more, its events and calls are written and sealed.
 
+use std::{
+    panic::resume_unwind,
+    sync::atomic::{
+        AtomicBool,
+        Ordering::{Acquire, Release},
+    },
+    thread,
+    time::Duration,
+};
+
 use exact::{Outline, Summary};
 use store::{
     format::INSTRUCTIONS_DIR,
@@ -10,6 +20,11 @@ use store::{
 
 use super::{calls::Writing, story::Story};
 use crate::{Death, Observer, Result, arm::Filter};
+
+/// Events that are sealed at once.
+const STEP_EVENTS: u64 = 1 << 16;
+/// How long to gather log before sealing it: sealing little costs nearly as much as sealing much.
+const GATHERING: Duration = Duration::from_millis(20);
 
 /// What must be known beside the log.
 pub(super) struct Logged {
@@ -48,14 +63,35 @@ pub(super) fn finish(
 ) -> Result<Finished> {
     let folder = open.recording().dir().join(INSTRUCTIONS_DIR);
     let story = Story::of(&folder, what, summary)?;
-    let Outline { threads, end, .. } = &story.outline;
-    let writing = Writing::new(&mut log, &story.functions, story.controls, threads);
-    let written = writing.calls(&folder, *end, story.outline.executed.as_ref())?;
+    let Outline {
+        threads: threads_of_program,
+        end,
+        ..
+    } = &story.outline;
     let seal = SealOptions {
         keep_log: what.keep_log,
         ..SealOptions::default()
     };
     let sealer = Sealer::own(open.recording(), seal)?;
+    let is_written = AtomicBool::new(false);
+    let (written, sealer) = thread::scope(|threads| {
+        let sealing = threads.spawn(|| seal_meanwhile(sealer, &is_written));
+        let writing = Writing::new(
+            &mut log,
+            &story.functions,
+            story.controls,
+            threads_of_program,
+        );
+        let executed = story.outline.executed.as_ref();
+        let written = writing.calls(&folder, *end, executed, observer);
+        is_written.store(true, Release);
+        sealing.thread().unpark();
+        (
+            written,
+            sealing.join().unwrap_or_else(|panic| resume_unwind(panic)),
+        )
+    });
+    let (written, sealer) = (written?, sealer?);
     let closed = log.close()?;
     let sealed = sealer.finish(Ending::Close, |progress| {
         observer.sealing(progress.events, progress.bytes_done, progress.bytes_total);
@@ -64,10 +100,20 @@ pub(super) fn finish(
     Ok(Finished {
         events: sealed.events,
         calls: sealed.parts.iter().map(|part| part.part.calls).sum(),
-        threads: threads.len() as u64,
+        threads: threads_of_program.len() as u64,
         armed: story.functions.definitions.len() as u64,
         death: story.death,
         children: written.children,
         problem: story.problem.or(written.problem),
     })
+}
+
+/// Seals what there is, until all is written.
+fn seal_meanwhile(mut sealer: Sealer, is_written: &AtomicBool) -> store::Result<Sealer> {
+    while !is_written.load(Acquire) {
+        if sealer.step(STEP_EVENTS)?.caught_up {
+            thread::park_timeout(GATHERING);
+        }
+    }
+    Ok(sealer)
 }

@@ -21,7 +21,7 @@ use crate::moves::Direction;
 use crate::timeline::Timeline;
 pub use arrivals::{Arrival, Spaces};
 pub use search::{MOST_WATCHED, Wrote};
-pub use sought::{Seek, Sought, Touched};
+pub use sought::{Seek, Sought, Touched, watchable};
 use thread::Thread;
 pub use until::Until;
 

@@ -55,21 +55,41 @@ impl Timeline {
         address: u64,
         len: u64,
     ) -> Result<Option<Wrote>> {
+        self.last_before(from, (address, len), exact::Replay::last_write)
+    }
+
+    /// The same, also for system calls that mapped memory there, moved or dropped it.
+    ///
+    /// # Errors
+    /// As for [`Self::last_write_before`].
+    pub fn last_change_before(
+        &self,
+        from: Instant,
+        address: u64,
+        len: u64,
+    ) -> Result<Option<Wrote>> {
+        self.last_before(from, (address, len), exact::Replay::last_change)
+    }
+
+    fn last_before(
+        &self,
+        from: Instant,
+        (address, len): (u64, u64),
+        find: fn(&mut exact::Replay, u64, u64, u64) -> exact::Result<Option<u64>>,
+    ) -> Result<Option<Wrote>> {
         let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
         check_place(address, len)?;
         let position = self.position_of(from)?;
         let mut last: Option<u64> = None;
         for (address, len) in pieces(address, len) {
-            let found = every.at(position, move |replay| {
-                replay.last_write(address, len, position)
-            })?;
+            let found = every.at(position, move |replay| find(replay, address, len, position))?;
             last = last.max(found);
         }
         last.map(|at| self.wrote(at)).transpose()
     }
 
-    /// Finds the first instruction from a moment on, before a position if one is given, that writes to some bytes; `None` if
-    /// none does.
+    /// Finds the first instruction from a moment on, before a position if one is given, that writes to some bytes, or maps
+    /// memory there, moves or drops it; `None` if none does.
     ///
     /// # Errors
     /// Instructions are not recorded or cannot be run, or there are too many bytes.
@@ -94,7 +114,7 @@ impl Timeline {
         first.map(|at| self.wrote(at)).transpose()
     }
 
-    /// Finds the instructions between two moments that wrote to some bytes, in order, at most `most`. Returns their numbers.
+    /// Finds such instructions between two moments, in order, at most `most`. Returns their numbers.
     ///
     /// # Errors
     /// Instructions are not recorded or cannot be run, or there are too many bytes.

@@ -68,27 +68,14 @@ impl Timeline {
             Ok((found, until))
         })
     }
+}
 
-    /// Returns the positions of the instructions in a stretch that wrote to some bytes, in order. The processor watches the
-    /// bytes while the program runs: at most [`MOST_WATCHED`].
-    ///
-    /// # Errors
-    /// As for [`Self::sought`].
-    pub fn writers(&self, positions: Range<u64>, bytes: Range<u64>) -> Result<Vec<u64>> {
-        let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
-        let len = bytes.end.saturating_sub(bytes.start).min(MOST_WATCHED);
-        let mut all = Vec::new();
-        for (address, len) in pieces(bytes.start, len) {
-            let Range { start, end } = positions.clone();
-            all.extend(every.at(start, move |replay| {
-                replay.writes(address, len, end, usize::MAX)
-            })?);
-        }
-        all.sort_unstable();
-        all.dedup();
-        all.retain(|at| positions.contains(at));
-        Ok(all)
-    }
+/// Parts of some memory that the processor can watch at once, for [`Seek::memory`]; the memory has at most [`MOST_WATCHED`] bytes.
+#[must_use]
+pub fn watchable(bytes: Range<u64>) -> Vec<Range<u64>> {
+    let len = bytes.end.saturating_sub(bytes.start).min(MOST_WATCHED);
+    let parts = pieces(bytes.start, len).into_iter();
+    parts.map(|(start, len)| start..start + len).collect()
 }
 
 fn take(batch: &exact::Batch, codes: &[(u64, Arc<[u8]>)], found: &mut Vec<Sought>) {

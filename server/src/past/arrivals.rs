@@ -8,6 +8,7 @@ use replay::moves::{Direction, Stops};
 use replay::{Arrival, Instant, Until, Walked};
 
 use super::judge::{Failed, Judge};
+use super::writes::NO_MEMORY;
 use super::{Past, Position, of_replay};
 use crate::location::Target;
 use crate::protocol::Failure;
@@ -503,7 +504,7 @@ impl Past {
             let (address, len) = (place.address, place.len);
             let found = match direction {
                 Direction::Forward => self.timeline.next_write_after((here, until), address, len),
-                Direction::Back => self.timeline.last_write_before(here, address, len),
+                Direction::Back => self.timeline.last_change_before(here, address, len),
             };
             let Some(wrote) = found.map_err(|error| of_replay(&error))? else {
                 continue;
@@ -526,7 +527,7 @@ impl Past {
             changed.push(WatchChange {
                 watch,
                 expression,
-                old: change.old.unwrap_or_default(),
+                old: change.old.unwrap_or_else(|| NO_MEMORY.to_owned()),
                 new: change.value,
             });
         }

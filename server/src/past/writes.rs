@@ -210,7 +210,7 @@ impl Past {
             steps: wrote.before.steps,
             thread: wrote.tid,
             old,
-            value: new.unwrap_or_default(),
+            value: new.unwrap_or_else(|| NO_MEMORY.to_owned()),
             shortened: false,
             function: stand.function.filter(|_| is_known),
             file: stand.file.filter(|_| is_known),
@@ -223,6 +223,9 @@ impl Past {
         })
     }
 }
+
+/// Stands for a value where the program has no readable memory.
+pub(super) const NO_MEMORY: &str = "(no memory)";
 
 /// The value at a place as it is at a moment.
 fn text(looked: &Looked<'_>, place: &MemoryPlace) -> Option<String> {

@@ -125,7 +125,7 @@ impl Command for History {
             .and(more);
         let table = match reply.searched.as_ref().filter(|_| asked.skip == 0) {
             Some(searched) => table.and(Text::line(format!(
-                "All writes in {searched}; what the kernel maps or drops is not among them."
+                "All writes in {searched}, and what the kernel mapped there or dropped."
             ))),
             None => table,
         };
