@@ -155,6 +155,30 @@ fn threads_that_race_and_are_interrupted() {
     }
 }
 
+/// Threads that have ended leave their place among ours to later ones, and no other thread does.
+#[test]
+fn thousands_of_threads_one_after_another() {
+    let folder = TempDir::new().expect("a folder");
+    let source = "#include <pthread.h>\n#include <stdio.h>\nstatic void *twice(void *n) { return (void *)((long)n * 2); }\n\
+        int main(void) { long sum = 0; for (long i = 0; i < 4500; i++) { pthread_t t; void *found; pthread_create(&t, 0, twice, (void *)i);\n\
+        pthread_join(t, &found); sum += (long)found; } printf(\"%ld\\n\", sum); return 3; }\n";
+    fs::write(folder.path().join("births.c"), source).expect("the folder can be written");
+    let program = folder.path().join("births");
+    let built = Command::new("gcc")
+        .args(["-O2", "-pthread", "-o"])
+        .arg(&program)
+        .arg(folder.path().join("births.c"))
+        .status();
+    assert!(built.expect("gcc can be started").success());
+    assert_eq!(
+        recorded(&[program.into_os_string()], folder.path()),
+        (String::from("20245500\n"), Some(3))
+    );
+    let verdict = verify(folder.path(), &mut |_, _| true).expect("it can be run again");
+    assert_eq!(verdict.contradiction, None);
+    assert!(verdict.whole, "{verdict:?}");
+}
+
 /// A second signal of the same kind, which comes while the first one is brought to its handler, waits until that has ended.
 #[test]
 fn signals_that_come_faster_than_they_are_handled() {

@@ -85,8 +85,7 @@ impl Threads {
 
     /// A thread that can go on, with a block of its own.
     pub(super) fn add(&mut self, tid: i32, clears: u64) -> &mut Thread {
-        let block = layout::block(self.low, self.given % layout::BLOCKS);
-        self.given += 1;
+        let block = self.free_block();
         let thread = Thread {
             block,
             state: State::Ready,
@@ -95,6 +94,17 @@ impl Threads {
             outside: None,
         };
         self.known.entry(tid).insert_entry(thread).into_mut()
+    }
+
+    /// A block that no thread has; the last two are for other purposes.
+    fn free_block(&mut self) -> u64 {
+        let is_free = |block: &u64| self.known.values().all(|thread| thread.block != *block);
+        let after = (0..layout::BLOCKS - 2).map(|more| self.given.wrapping_add(more));
+        let mut blocks = after.map(|number| layout::block(self.low, number % (layout::BLOCKS - 2)));
+        let next = layout::block(self.low, self.given % (layout::BLOCKS - 2));
+        let block = blocks.find(is_free).unwrap_or(next);
+        self.given += 1;
+        block
     }
 
     pub(super) fn remove(&mut self, tid: i32) -> Option<Thread> {
