@@ -184,7 +184,7 @@ def moves(bench, instructions):
         server.call("debug_breakpoint", **at, add=[{"function": "abort"}])
         for _ in range(bench.sizes.rounds):
             server.call("debug_goto", **at, to="100000000ns")
-            bench.add("full.reverse", server.call("debug_goto", **at, back="continue")[1])
+            bench.add("full.reverse", server.call("debug_goto", refused="NO_EVENT", **at, back="continue")[1])
     finally:
         server.leave()
 
