@@ -127,7 +127,10 @@ pub fn check(
         let wrong = match marker.metadata() {
             Ok(found) if found.len() == 0 => None,
             Ok(found) => Some(format!("it has {} bytes, and is always empty", found.len())),
-            Err(_) => Some("copies were made, and there is no such file".to_owned()),
+            Err(_) => Some(
+                "copies were made, and there is no such file: \"hindsight pack\" makes it anew"
+                    .to_owned(),
+            ),
         };
         seen(&marker, 0, wrong);
     }
