@@ -362,8 +362,8 @@ impl Source {
             Ok(())
         })?;
         walk.finish();
-        let waited_ns = waits::take_out(&mut walk, self.definitions.processor_waits());
         let costs = shortest.costs(self.is_plain());
+        let waited_ns = waits::take_out(&mut walk, self.definitions.processor_waits(), &costs);
         Ok(then(&walk, &costs, &away, waited_ns))
     }
 

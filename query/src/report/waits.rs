@@ -3,16 +3,18 @@
 //!
 //! A thread that loses its processor does not get it back within microseconds, so such waits are in calls with much time of
 //! their own. If all of that time is not more than the waits, it was spent waiting. Otherwise the calls on a path have waited
-//! as long as their part in the thread's time suggests, but not longer than their long ones took.
+//! as long as their part in the thread's time suggests, but not longer than their long ones took. What recording them cost, and
+//! the least that they take, was not spent waiting.
 
 use std::collections::BTreeMap;
 
+use super::cost::{Costs, LEAST_NS};
 use super::tree::{NONE, Tree};
 use super::walk::Walk;
 
 /// Takes them out, and returns how much that was in all, in ns.
-pub fn take_out(walk: &mut Walk<'_>, waits: &BTreeMap<u32, u64>) -> i64 {
-    let waited_ns = shared_out(&walk.tree, waits);
+pub fn take_out(walk: &mut Walk<'_>, waits: &BTreeMap<u32, u64>, costs: &Costs) -> i64 {
+    let waited_ns = shared_out(&walk.tree, waits, costs);
     let mut with_callees_ns = waited_ns.clone();
     for id in (0..waited_ns.len()).rev() {
         let node = walk.tree.nodes()[id].clone();
@@ -36,8 +38,12 @@ pub fn take_out(walk: &mut Walk<'_>, waits: &BTreeMap<u32, u64>) -> i64 {
 }
 
 /// Returns how long the calls on each path waited.
-fn shared_out(tree: &Tree, waits: &BTreeMap<u32, u64>) -> Vec<i64> {
+fn shared_out(tree: &Tree, waits: &BTreeMap<u32, u64>, costs: &Costs) -> Vec<i64> {
     let nodes = tree.nodes();
+    let mut made = vec![0; nodes.len()];
+    for node in nodes.iter().filter(|node| node.parent != NONE) {
+        made[node.parent as usize] += node.calls;
+    }
     let mut root_of: Vec<u32> = (0..).take(nodes.len()).collect();
     let mut paths: BTreeMap<u32, Vec<Share>> = BTreeMap::new();
     for (id, node) in nodes.iter().enumerate() {
@@ -47,11 +53,13 @@ fn shared_out(tree: &Tree, waits: &BTreeMap<u32, u64>) -> Vec<i64> {
         root_of[id] = root_of[node.parent as usize];
         let own_ns = node.self_ns - node.away_ns;
         if node.function != NONE && own_ns > 0 {
+            let cost_ps = node.calls * costs.inside_ps() + made[id] * costs.outside_ps();
+            let kept_ns = (cost_ps.div_ceil(1000) + node.calls * LEAST_NS).cast_signed();
             paths.entry(root_of[id]).or_default().push(Share {
                 path: id,
                 own_ns,
                 // What was nobody's time is in long calls, too, and was taken out before.
-                most_ns: (node.long_ns - node.away_ns).clamp(0, own_ns),
+                most_ns: (node.long_ns - node.away_ns).clamp(0, (own_ns - kept_ns).max(0)),
             });
         }
     }
@@ -138,9 +146,15 @@ mod tests {
             (node.self_ns, node.long_ns, node.away_ns) = (self_ns, self_ns, 1000);
         }
         let waits = BTreeMap::from([(8, 50_000), (9, 70_000)]);
-        assert_eq!(shared_out(&tree, &waits), [0, 0, 0, 50_000]);
+        assert_eq!(
+            shared_out(&tree, &waits, &Costs::default()),
+            [0, 0, 0, 50_000]
+        );
         // Short calls have not waited, whatever the thread waited for room in its ring.
         tree.node(3).long_ns = 20_000;
-        assert_eq!(shared_out(&tree, &waits), [0, 0, 0, 19_000]);
+        assert_eq!(
+            shared_out(&tree, &waits, &Costs::default()),
+            [0, 0, 0, 19_000]
+        );
     }
 }

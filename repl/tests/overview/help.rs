@@ -280,6 +280,10 @@ fn each_command_explains_itself() {
                   --label <KEY=VALUE>
                       Label this run, KEY=VALUE; may be repeated. ls, info and the table runs show labels
 
+                  --max-size <SIZE>
+                      End the recording when it takes this much disk space (2GB, 500MB); the program continues
+                      unrecorded, at full speed
+
                   --portable
                       When the program has ended, copy its modules, debug files and sources into the recording,
                       as hindsight pack does
@@ -471,8 +475,8 @@ fn each_command_explains_itself() {
               hindsight check app --replay        made by record --full: runs it again, and compares
               hindsight check app && cp -r app.hindsight archive/
 
-            Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not closed
-            or its core file was cut.
+            Exits with 0 when everything holds, 1 when something is damaged, 3 when the recording was not
+            closed, or when its core file was cut or is gone.
         "#]],
     );
     check(
