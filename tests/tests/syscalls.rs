@@ -47,6 +47,8 @@ fn by_thread(calls: Vec<(String, Call)>) -> Vec<Vec<Call>> {
 }
 
 /// Runs a program under strace. Returns the calls of each thread.
+///
+/// Python's own allocator would map one more or one less arena, by the address at which the kernel maps them.
 fn traced(folder: &Path, program: &Path, args: &[&str]) -> Vec<Vec<Call>> {
     let log = folder.with_extension("strace");
     let log_text = log.to_str().expect("the folder's name is text");
@@ -55,6 +57,7 @@ fn traced(folder: &Path, program: &Path, args: &[&str]) -> Vec<Vec<Call>> {
         .args([program])
         .args(args)
         .env("PYTHONHASHSEED", "0")
+        .env("PYTHONMALLOC", "malloc")
         .run();
     assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
     let text = fs::read_to_string(&log).expect("strace has written its log");
@@ -205,7 +208,8 @@ fn compared_with(program: &str, args: &[&str], options: &[&str]) -> (Vec<Call>, 
     let mut expected = traced(&one, Path::new(program), args).swap_remove(0);
     let run = Program::new(program, &other)
         .args(args)
-        .env("PYTHONHASHSEED", "0");
+        .env("PYTHONHASHSEED", "0")
+        .env("PYTHONMALLOC", "malloc");
     let recording =
         Hindsight::recorded(&scratch, "rec", &[&["--syscalls"], options].concat(), &run);
     let mut found = recorded(&recording).swap_remove(0);
@@ -548,7 +552,8 @@ fn every_instruction_has_every_call() {
         let mut expected = traced(&one, Path::new(program), args).swap_remove(0);
         let run = Program::new(program, &other)
             .args(args)
-            .env("PYTHONHASHSEED", "0");
+            .env("PYTHONHASHSEED", "0")
+            .env("PYTHONMALLOC", "malloc");
         let recording = Hindsight::recorded(&scratch, "rec", &["--full"], &run);
         let mut found = recorded(&recording).swap_remove(0);
         assert_eq!(expected.remove(0).name, "execve");
