@@ -11,7 +11,7 @@ pub enum Error {
         what: &'static str,
         source: io::Error,
     },
-    #[error("there is no room below 2 GiB in the program's memory")]
+    #[error("the program's memory has no room for the code that replaces its own")]
     NoRoom,
     #[error("the instruction at {pc:#x} cannot be recorded")]
     Unsupported { pc: u64 },

@@ -11,13 +11,15 @@ use std::process::Command;
 use exact::{Options, Replay, Summary, record, verify};
 use tempfile::TempDir;
 
-const FAULTS: [&str; 47] = [
+const FAULTS: [&str; 50] = [
     "null",
     "unmapped",
     "noncanonical",
     "kernel",
     "call_r15",
+    "call_r11",
     "call_r15_null",
+    "call_r11_null",
     "call_memory",
     "call_of_null",
     "jmp",
@@ -27,6 +29,7 @@ const FAULTS: [&str; 47] = [
     "ret_16",
     "ret_16_far",
     "ret_r15",
+    "ret_r11",
     "stack_gone",
     "stack_nowhere",
     "call_stack_gone",
@@ -61,10 +64,11 @@ const FAULTS: [&str; 47] = [
     "read_only",
 ];
 /// Those that stand for the others where a handler goes on.
-const SOME: [&str; 10] = [
+const SOME: [&str; 11] = [
     "null",
     "noncanonical",
     "call_r15",
+    "call_r11",
     "ret_16",
     "smash",
     "stack_gone",

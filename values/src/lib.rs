@@ -17,6 +17,7 @@ mod fixed;
 mod floats;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+mod member_pointer;
 mod natural;
 pub mod one_line;
 mod printer;

@@ -1,7 +1,7 @@
 //! The text of a value without parts: numbers, characters, enumerators, addresses of code.
 
 use crate::render::Format;
-use crate::{fixed, floats, strings};
+use crate::{fixed, floats, member_pointer, strings};
 use debuginfo::types::{Enumerator, FloatFormat, Language, Type, TypeKind};
 use debuginfo::value::{Look, Value, ValueError, number};
 
@@ -114,7 +114,8 @@ pub(super) fn scalar(
                 }
             }
             TypeKind::Enum => enumerator(ty, raw, bits, &decimal),
-            TypeKind::Unspecified | TypeKind::MemberPointer => format!("{raw:#x}"),
+            TypeKind::MemberPointer => member_pointer::text(ty, raw, look),
+            TypeKind::Unspecified => format!("{raw:#x}"),
             _ => decimal,
         },
     })

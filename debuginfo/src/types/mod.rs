@@ -6,6 +6,7 @@
 
 mod arrays;
 mod builtin;
+mod class_members;
 mod find;
 mod index;
 mod known;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 
 pub(crate) use arrays::{Bound, Dimension, Stride, elements};
 pub use builtin::builtin;
+pub use class_members::{member_at, virtual_function};
 pub use find::{Near, find_type};
 pub(crate) use index::{EntryKind, hash};
 pub(crate) use known::KnownTypes;
@@ -276,6 +278,15 @@ impl Type {
     pub fn target(&self) -> Option<Type> {
         let link = self.node.shape.target()?;
         Some(Type::linked(self.module.as_ref(), link))
+    }
+
+    /// Returns the class whose members a pointer to members leads to.
+    #[must_use]
+    pub fn member_class(&self) -> Option<Type> {
+        match &self.node.shape {
+            Shape::MemberPointer { class, .. } => Some(Type::linked(self.module.as_ref(), class)),
+            _ => None,
+        }
     }
 
     /// Returns members, base classes and static members of a structure, class or union in source order. For a Rust

@@ -263,9 +263,9 @@ impl Recorder {
         let block = thread.block;
         let mut registers = *own;
         self.process
-            .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
+            .set_word(block + u64::from(layout::SLOT_R11), own.r11)?;
         registers.gs_base = block;
-        registers.r15 = self.count;
+        registers.r11 = self.count;
         registers.rip = body;
         registers.orig_rax = u64::MAX;
         ptrace::set_registers(tid, &registers).context("set registers")
@@ -278,13 +278,13 @@ impl Recorder {
             return Ok(());
         };
         let value = self.count + u64::from(place.ahead);
-        if place.swapped {
+        if place.keeps_counter() {
             return self.process.set_word(
                 self.threads[tid].block + u64::from(layout::SLOT_COUNTER),
                 value,
             );
         }
-        registers.r15 = value;
+        registers.r11 = value;
         ptrace::set_registers(tid, &registers).context("set registers")
     }
 
@@ -293,11 +293,11 @@ impl Recorder {
         let Some(place) = self.translator.place(at) else {
             return Ok(());
         };
-        let value = match place.swapped {
+        let value = match place.keeps_counter() {
             true => self
                 .process
                 .word(self.threads[tid].block + u64::from(layout::SLOT_COUNTER))?,
-            false => registers.r15,
+            false => registers.r11,
         };
         self.count = value.wrapping_sub(u64::from(place.ahead));
         Ok(())
@@ -359,8 +359,8 @@ impl Recorder {
                 ptrace::set_registers(tid, registers).context("set registers")?;
             }
             Trap::Miss => {
-                let target = registers.rax;
-                registers.rax = self.process.word(block + u64::from(layout::SLOT_RAX))?;
+                let target = registers.r11;
+                registers.r11 = self.process.word(block + u64::from(layout::SLOT_COUNTER))?;
                 registers.rcx = self.process.word(block + u64::from(layout::SLOT_RCX))?;
                 match self.translated(tid, target)? {
                     Some(body) => {

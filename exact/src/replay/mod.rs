@@ -211,11 +211,35 @@ impl Replay {
                 && self.translator.needs_cache(span.start)
             {
                 let free = self.recorded.free();
-                self.process
-                    .add_cache(pid, &mut self.translator, span.start, &free)?;
+                match self
+                    .process
+                    .add_cache(pid, &mut self.translator, span.start, &free)
+                {
+                    // Its translation lies far away, in the cache of other code.
+                    Err(Error::NoRoom) => {}
+                    made => made?,
+                }
             }
         }
-        Ok(())
+        match self.translator.has_room() {
+            true => Ok(()),
+            false => self.make_far_cache(),
+        }
+    }
+
+    /// Maps a cache that is near no code.
+    fn make_far_cache(&mut self) -> Result<()> {
+        const PLACES: std::ops::Range<u64> = 0x100..0x700;
+        let pid = self.process.pid;
+        let free = self.recorded.free();
+        let mut made = Err(Error::NoRoom);
+        for at in PLACES.map(|step| step << 36) {
+            if !matches!(made, Err(Error::NoRoom)) {
+                break;
+            }
+            made = self.process.add_cache(pid, &mut self.translator, at, &free);
+        }
+        made
     }
 
     /// The translation of the code at `pc`. When the caches are full, all of it is made anew.
@@ -245,9 +269,9 @@ impl Replay {
             return ptrace::set_registers(self.process.pid, &registers).context("set registers");
         };
         self.process
-            .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
+            .set_word(block + u64::from(layout::SLOT_R11), own.r11)?;
         self.note_entry(own)?;
-        registers.r15 = self.now.count.wrapping_sub(self.limit);
+        registers.r11 = self.now.count.wrapping_sub(self.limit);
         registers.rip = body;
         ptrace::set_registers(self.process.pid, &registers).context("set registers")
     }

@@ -75,50 +75,53 @@ static void floats(void) {
   sum += (uint64_t)y;
 }
 
-// The register that the recorder uses for itself, in all positions that an instruction has.
-static void register_15(void) {
-  uint64_t array[4] = {5, 6, 7, 8}, result, other = 3;
-  asm volatile(
-      "mov %[array], %%r15\n"
-      "mov 8(%%r15), %[result]\n"
-      "add %%r15, 16(%%r15)\n"
-      "xor %%r15, 16(%%r15)\n"
-      "push %%r15\n"
-      "xor %%r15d, %%r15d\n"
-      "1: inc %%r15\n"
-      "lea (%[result], %%r15, 4), %[result]\n"
-      "cmp $9, %%r15\n"
-      "jb 1b\n"
-      "xchg %%r15, (%%rsp)\n"
-      "xchg %%r15, (%%rsp)\n"
-      "imul %%r15, %[result]\n"
-      "lea 2f(%%rip), %%r15\n"
-      "jmp *%%r15\n"
-      "ud2\n"
-      "2: lea 4f(%%rip), %%r15\n"
-      "call *%%r15\n"
-      "lea 5f(%%rip), %%r15\n"
-      "push %%r15\n"
-      "mov %%rsp, %%r15\n"
-      "call *(%%r15)\n"
-      "pop %%r15\n"
-      "pop %%r15\n"
-      "bswap %%r15\n"
-      "mov %%r15b, %%al\n"
-      "test %%r15b, %%r15b\n"
-      "setnz %%r15b\n"
-      "add %%r15, %[result]\n"
-      "jmp 6f\n"
-      "4: add $1, %%r15\n"
-      "ret\n"
-      "5: sub $7, %[result]\n"
-      "ret\n"
-      "6:\n"
-      : [result] "=&r"(result), "+r"(other)
-      : [array] "r"(array)
-      : "r15", "rax", "memory", "cc");
-  sum += result + array[2];
-}
+// Registers that the recorder uses for itself, in all positions that an instruction has.
+#define REGISTER(number)                                                    \
+  static void register_##number(void) {                                     \
+    uint64_t array[4] = {5, 6, 7, 8}, result, other = 3;                    \
+    asm volatile(                                                           \
+        "mov %[array], %%r" #number "\n"                                    \
+        "mov 8(%%r" #number "), %[result]\n"                                \
+        "add %%r" #number ", 16(%%r" #number ")\n"                          \
+        "xor %%r" #number ", 16(%%r" #number ")\n"                          \
+        "push %%r" #number "\n"                                             \
+        "xor %%r" #number "d, %%r" #number "d\n"                            \
+        "1: inc %%r" #number "\n"                                           \
+        "lea (%[result], %%r" #number ", 4), %[result]\n"                   \
+        "cmp $9, %%r" #number "\n"                                          \
+        "jb 1b\n"                                                           \
+        "xchg %%r" #number ", (%%rsp)\n"                                    \
+        "xchg %%r" #number ", (%%rsp)\n"                                    \
+        "imul %%r" #number ", %[result]\n"                                  \
+        "lea 2f(%%rip), %%r" #number "\n"                                   \
+        "jmp *%%r" #number "\n"                                             \
+        "ud2\n"                                                             \
+        "2: lea 4f(%%rip), %%r" #number "\n"                                \
+        "call *%%r" #number "\n"                                            \
+        "lea 5f(%%rip), %%r" #number "\n"                                   \
+        "push %%r" #number "\n"                                             \
+        "mov %%rsp, %%r" #number "\n"                                       \
+        "call *(%%r" #number ")\n"                                          \
+        "pop %%r" #number "\n"                                              \
+        "pop %%r" #number "\n"                                              \
+        "bswap %%r" #number "\n"                                            \
+        "mov %%r" #number "b, %%al\n"                                       \
+        "test %%r" #number "b, %%r" #number "b\n"                           \
+        "setnz %%r" #number "b\n"                                           \
+        "add %%r" #number ", %[result]\n"                                   \
+        "jmp 6f\n"                                                          \
+        "4: add $1, %%r" #number "\n"                                       \
+        "ret\n"                                                             \
+        "5: sub $7, %[result]\n"                                            \
+        "ret\n"                                                             \
+        "6:\n"                                                              \
+        : [result] "=&r"(result), "+r"(other)                               \
+        : [array] "r"(array)                                                \
+        : "r" #number, "rax", "memory", "cc");                              \
+    sum += result + array[2];                                               \
+  }
+REGISTER(15)
+REGISTER(11)
 
 static void odd_ones(void) {
   uint64_t count = 7, total = 0, flags, expected = 5, place = 5;
@@ -163,7 +166,7 @@ static uint64_t vary(uint64_t state) {
     case 1: strings(); return state * 3;
     case 2: repeats(); return state ^ sum;
     case 3: return fib(state % 9) + state;
-    case 4: register_15(); return state + 1;
+    case 4: register_15(); register_11(); return state + 1;
     case 5: odd_ones(); return state / 3;
     default: floats(); return state + 11;
   }
@@ -171,6 +174,7 @@ static uint64_t vary(uint64_t state) {
 
 int main(void) {
   register_15();
+  register_11();
   odd_ones();
   repeats();
   floats();

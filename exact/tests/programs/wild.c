@@ -36,7 +36,7 @@ static void on(int number, siginfo_t *info, void *context) {
   r[REG_RSP] = (long)(heap + sizeof heap - 8);
 }
 
-#define CALL(text, target) __asm__ volatile(text : : "r"(target), "c"(0x1111), "a"(0x2222L), "d"(0x3333) : "memory", "r15")
+#define CALL(text, target) __asm__ volatile(text : : "r"(target), "c"(0x1111), "a"(0x2222L), "d"(0x3333) : "memory", "r11", "r15")
 static volatile long nc = 0x4141414141414141, null = 0, far = 0x12340000, kernel = 0xffffffff81000000;
 static struct { long first; volatile long target; } held = {1, 0x4242424242424242};
 static unsigned char data[] = {0x90, 0xc3};
@@ -66,7 +66,9 @@ static void fault(void) {
   if (is("noncanonical")) ((void (*)(void))nc)();
   if (is("kernel")) ((void (*)(void))kernel)();
   if (is("call_r15")) __asm__ volatile("mov %0, %%r15; call *%%r15" : : "r"(nc) : "r15");
+  if (is("call_r11")) __asm__ volatile("mov %0, %%r11; call *%%r11" : : "r"(nc) : "r11");
   if (is("call_r15_null")) __asm__ volatile("xor %%r15d, %%r15d; call *%%r15" : : : "r15");
+  if (is("call_r11_null")) __asm__ volatile("xor %%r11d, %%r11d; call *%%r11" : : : "r11");
   if (is("call_memory")) __asm__ volatile("call *8(%0)" : : "r"(&held));
   if (is("call_of_null")) CALL("xor %%esi, %%esi; call *16(%%rsi)", null);
   if (is("jmp")) CALL("jmp *%0", nc);
@@ -76,6 +78,7 @@ static void fault(void) {
   if (is("ret_16")) CALL("push %0; ret $16", nc);
   if (is("ret_16_far")) CALL("push %0; ret $16", far);
   if (is("ret_r15")) CALL("mov %0, %%r15; push %%r15; ret", nc);
+  if (is("ret_r11")) CALL("mov %0, %%r11; push %%r11; ret", nc);
   if (is("stack_gone")) CALL("mov %0, %%rsp; ret", far);
   if (is("stack_nowhere")) CALL("mov %0, %%rsp; ret", nc);
   if (is("call_stack_gone")) CALL("mov %0, %%rsp; call *%%rax", far);

@@ -7,7 +7,7 @@ use crate::eval::operand::{Operand, number_value, pointer_value};
 use crate::eval::{Answer, EvalError, Evaluator};
 use crate::number::{self, IntKind, Number, compares, ordered};
 use debuginfo::Certainty;
-use debuginfo::types::Type;
+use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
 
 impl Evaluator<'_> {
@@ -44,6 +44,14 @@ impl Evaluator<'_> {
                 Number::Bool(ordered(op, Some(order))),
                 certainty,
             ));
+        }
+        if let Some(is_equal) = equal_members(left, right) {
+            let answer = match op {
+                BinaryOp::Equal => is_equal,
+                BinaryOp::NotEqual => !is_equal,
+                _ => return self.no_operator(op, (left, left_at), (right, right_at), at),
+            };
+            return Ok(number_value(Number::Bool(answer), certainty));
         }
         let operands = (self.operand(left, left_at)?, self.operand(right, right_at)?);
         match operands {
@@ -108,6 +116,19 @@ impl Evaluator<'_> {
     }
 }
 
+/// Returns whether two C++ pointers to members of one class are equal, or `None` if the values are not that. Those of a
+/// base class would have to be converted first.
+fn equal_members(left: &Value, right: &Value) -> Option<bool> {
+    let class = |value: &Value| value.ty.strip().member_class();
+    if class(left)?.strip() != class(right)?.strip() {
+        return None;
+    }
+    let (left, right) = (left.known_bytes().ok()?, right.known_bytes().ok()?);
+    // A null pointer to a function is null whatever it adds to `this` (Itanium C++ ABI, 2.3).
+    let is_null = left.len() == 16 && left[..8] == [0; 8];
+    Some(left == right || is_null && left.get(..8) == right.get(..8))
+}
+
 fn compared(op: BinaryOp, order: Ordering, certainty: Certainty) -> Value {
     number_value(Number::Bool(ordered(op, Some(order))), certainty)
 }
@@ -118,13 +139,7 @@ fn step(pointer: &Type, at: Span) -> Answer<u64> {
     let Some(target) = target else { return Ok(1) };
     match target.size() {
         Some(size) if size > 0 => Ok(size),
-        _ if matches!(
-            target.strip().kind(),
-            debuginfo::types::TypeKind::Void | debuginfo::types::TypeKind::Function
-        ) =>
-        {
-            Ok(1)
-        }
+        _ if matches!(target.strip().kind(), TypeKind::Void | TypeKind::Function) => Ok(1),
         _ => {
             let message = format!("the size of {} is not known", target.name());
             Err(EvalError::new(at, message))
