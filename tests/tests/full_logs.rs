@@ -49,7 +49,9 @@ const OPTIONS: [&str; 13] = [
 fn both(scratch: &Scratch, options: &[&str]) -> [Recording; 2] {
     let program = compiled(scratch, "app.c", SOURCE, &["-g", "-O0"]);
     let program = Program::new(program, scratch.path()).ending(3);
-    let plain = Hindsight::recorded(scratch, "plain", options, &program);
+    let command = Hindsight::record_command(scratch, "plain", options, &program);
+    assert_eq!(command.run().status, Status::Code(3));
+    let plain = Recording::new(scratch.join("plain.hindsight"));
     let options = [&["--full"], options].concat();
     let command = Hindsight::record_command(scratch, "full", &options, &program);
     let ended = command.run();
