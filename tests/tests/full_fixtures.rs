@@ -5,8 +5,8 @@ use std::thread;
 
 use e2e::{Ended, Hindsight, Program, Scratch, Status, fixture_artifact};
 
-/// Fixture, artifact and arguments. Two are not among them: `signal_jumps`, whose timer fires too often (docs/full.md), and
-/// `endless`.
+/// Fixture, artifact and arguments. Not among them are `signal_jumps`, whose timer fires too often, and `go` (docs/full.md, Limits), and
+/// those that do not end, or take long: `endless`, `many_threads`.
 const PROGRAMS: &[(&str, &str, &[&str])] = &[
     ("abi_values", "abi_values_O0", &[]),
     ("changes", "changes", &[]),
