@@ -45,7 +45,9 @@ use store::{
 };
 
 pub use self::children::{SetOutcome, record_children};
-pub(crate) use self::manifest::{default_name, new_id, own_stdin, start_of, this_machine};
+pub(crate) use self::manifest::{
+    default_name, logged, new_id, own_stdin, probe_words, start_of, this_machine,
+};
 use self::{
     bring_in::BringIn,
     manifest::manifest,

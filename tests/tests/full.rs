@@ -269,7 +269,6 @@ fn options_that_make_no_sense_are_refused() {
         &["--full", "--regs"][..],
         &["--full", "--pointees"],
         &["--full", "--children"],
-        &["--full", "--log-writes", "x"],
     ] {
         let ended = Hindsight::record_command(&scratch, "rec", options, &program).run();
         assert_eq!(

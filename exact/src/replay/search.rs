@@ -228,10 +228,10 @@ impl Replay {
     ) -> Result<Option<u64>> {
         let start = self.position();
         self.set_stops(stops)?;
-        let mut found = None;
+        let (mut found, mut last) = (None, None);
         let ran = self.forward_with(end, &mut |replay| {
             let here = replay.position();
-            let stop = here > start && accept(replay);
+            let stop = is_new(replay, &mut last) && here > start && accept(replay);
             if stop {
                 found = Some(here);
             }
@@ -249,10 +249,10 @@ impl Replay {
         let before = self.position();
         let found = self.search_back(before, None, &mut |replay, end| {
             replay.set_stops(stops)?;
-            let mut last = None;
+            let (mut last, mut seen) = (None, None);
             let ran = replay.forward_with(end, &mut |replay| {
                 let here = replay.position();
-                if here < end && accept(replay) {
+                if is_new(replay, &mut seen) && here < end && accept(replay) {
                     last = Some(here);
                 }
                 false
@@ -365,4 +365,10 @@ impl Replay {
         }
         Ok(true)
     }
+}
+
+/// Whether the thread has not been seen here before: it comes to a stop once more if it was stepped there, and then goes on.
+fn is_new(replay: &Replay, last: &mut Option<(u64, i32)>) -> bool {
+    let here = (replay.position(), replay.thread());
+    last.replace(here) != Some(here)
 }

@@ -194,14 +194,12 @@ fn in_full(
         ("stopOnEntry", args.stop_on_entry),
         ("watch", !args.watch.is_empty()),
         ("pointees", args.pointees),
-        ("logWrites", !args.log_writes.is_empty()),
-        ("logpoints", !args.logpoints.is_empty()),
         ("syscalls", args.syscalls),
     ];
     if let Some((name, _)) = refused.iter().find(|(_, is_given)| *is_given) {
         let failure = Failure::bad_request(format!("full does not go with {name}"));
         return Err(failure.hint(
-            "leave it out: breakpoints, logpoints and watches are for the recording, as if it had stopped",
+            "leave it out: breakpoints and watches are for the recording, as if it had stopped",
         ));
     }
     let here = std::env::current_dir().unwrap_or_default();
@@ -227,6 +225,15 @@ fn in_full(
     ] {
         if is_given {
             recorder.arg(option);
+        }
+    }
+    for place in &args.log_writes {
+        recorder.args(["--log-writes", place.as_str()]);
+    }
+    for point in &args.logpoints {
+        recorder.args(["--logpoint", point.at.as_str(), point.message.as_str()]);
+        if let Some(condition) = &point.condition {
+            recorder.args(["--condition", condition.as_str()]);
         }
     }
     recorder.arg("--").arg(&args.program).args(&args.args);

@@ -15,7 +15,7 @@ use store::{
     },
 };
 
-use super::modules::FoundModule;
+use super::{modules::FoundModule, probing::InOrder};
 use crate::{
     Observer, Result,
     arm::{Filter, candidates},
@@ -128,7 +128,7 @@ pub(super) struct Writing<'w> {
     log: &'w mut LogWriter,
     functions: &'w Functions,
     /// Those that are still to be written, the first one first.
-    controls: std::vec::IntoIter<Control>,
+    controls: InOrder<'w>,
     next: Option<Control>,
     threads: Vec<Thread>,
     /// The end of the recording.
@@ -164,7 +164,7 @@ impl<'w> Writing<'w> {
     pub fn new(
         log: &'w mut LogWriter,
         functions: &'w Functions,
-        controls: Vec<Control>,
+        mut controls: InOrder<'w>,
         spans: &[ThreadSpan],
     ) -> Writing<'w> {
         let threads = spans.iter().map(|span| {
@@ -185,7 +185,6 @@ impl<'w> Writing<'w> {
             }
         });
         let threads: Vec<Thread> = threads.collect();
-        let mut controls = controls.into_iter();
         Writing {
             log,
             functions,

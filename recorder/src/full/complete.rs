@@ -15,6 +15,7 @@ use super::{
 use crate::{
     Captures, Observer, Result,
     arm::{Also, Filter},
+    live::FirstProbes,
 };
 
 /// Returns whether the events of the recording in a folder are still to be written.
@@ -27,12 +28,16 @@ pub fn is_to_complete(dir: &Path) -> bool {
     })
 }
 
-/// Writes the events of such a recording, as its recorder would have done at the end. Others are left as they are. Returns
-/// whether it did so.
+/// Writes the events of such a recording, as its recorder would have done at the end. `probes` reads the options that it was
+/// made with. Others are left as they are. Returns whether it did so.
 ///
 /// # Errors
 /// The log of instructions cannot be run again, or the folder cannot be written.
-pub fn complete(dir: &Path, observer: &dyn Observer) -> Result<bool> {
+pub fn complete(
+    dir: &Path,
+    probes: impl FnOnce(&[String]) -> FirstProbes,
+    observer: &dyn Observer,
+) -> Result<bool> {
     if !is_to_complete(dir) {
         return Ok(false);
     }
@@ -64,6 +69,11 @@ pub fn complete(dir: &Path, observer: &dyn Observer) -> Result<bool> {
         argv: manifest.argv.clone(),
         cwd: manifest.cwd.clone(),
         filter: Filter::new(&of("-f "), &of("-x "))?.and_also(Also::of(&captures)),
+        first: manifest
+            .launch
+            .as_ref()
+            .map(|launch| probes(&launch.options))
+            .unwrap_or_default(),
         keep_log: manifest.settings.keep_log,
     };
     finish((created.open, created.log), &what, None, observer)?;

@@ -84,7 +84,7 @@ fn sender(fatal: &Fatal) -> Option<u64> {
     is_sent.then_some(fatal.address)
 }
 
-fn vectors(extended: &[u8]) -> [[u8; VECTOR_LEN]; VECTOR_REGISTERS] {
+pub(super) fn vectors(extended: &[u8]) -> [[u8; VECTOR_LEN]; VECTOR_REGISTERS] {
     let mut vectors = [[0; VECTOR_LEN]; VECTOR_REGISTERS];
     let all = extended.get(VECTORS_AT..).unwrap_or_default();
     for (vector, bytes) in vectors.iter_mut().zip(all.chunks_exact(VECTOR_LEN)) {

@@ -18,8 +18,8 @@ use store::{
     seal::{Ending, SealOptions, Sealer},
 };
 
-use super::{calls::Writing, story::Story};
-use crate::{Death, Observer, Result, arm::Filter};
+use super::{calls::Writing, probing::InOrder, story::Story};
+use crate::{Death, Observer, Result, arm::Filter, live::FirstProbes};
 
 /// Events that are sealed at once.
 const STEP_EVENTS: u64 = 1 << 16;
@@ -32,6 +32,8 @@ pub(super) struct Logged {
     pub cwd: String,
     /// Whose calls become events.
     pub filter: Filter,
+    /// Logpoints and places whose writes become events.
+    pub first: FirstProbes,
     /// Whether to keep the segments of events after sealing.
     pub keep_log: bool,
 }
@@ -47,6 +49,8 @@ pub(super) struct Finished {
     pub death: Option<Death>,
     /// Processes that it made, which are not recorded.
     pub children: u64,
+    /// For each probe, why it has no place, if it has none.
+    pub unplaced: Vec<Option<String>>,
     /// Why not everything is known that the log has.
     pub problem: Option<String>,
 }
@@ -74,12 +78,15 @@ pub(super) fn finish(
     };
     let sealer = Sealer::own(open.recording(), seal)?;
     let is_written = AtomicBool::new(false);
-    let (written, sealer) = thread::scope(|threads| {
+    let mut unplaced = story.probing.unplaced.clone();
+    let (written, answered, sealer) = thread::scope(|threads| {
         let sealing = threads.spawn(|| seal_meanwhile(sealer, &is_written));
+        let mut answers = story.probing.answer(threads, &folder, *end);
+        let events = std::mem::take(&mut answers.events);
         let writing = Writing::new(
             &mut log,
             &story.functions,
-            story.controls,
+            InOrder::new(story.controls, events),
             threads_of_program,
         );
         let executed = story.outline.executed.as_ref();
@@ -88,10 +95,15 @@ pub(super) fn finish(
         sealing.thread().unpark();
         (
             written,
+            answers.end(),
             sealing.join().unwrap_or_else(|panic| resume_unwind(panic)),
         )
     });
     let (written, sealer) = (written?, sealer?);
+    let (problems, not_found) = answered;
+    for (index, why) in not_found {
+        unplaced[index] = Some(why);
+    }
     let closed = log.close()?;
     let sealed = sealer.finish(Ending::Close, |progress| {
         observer.sealing(progress.events, progress.bytes_done, progress.bytes_total);
@@ -104,7 +116,11 @@ pub(super) fn finish(
         armed: story.functions.definitions.len() as u64,
         death: story.death,
         children: written.children,
-        problem: story.problem.or(written.problem),
+        unplaced,
+        problem: story
+            .problem
+            .or(written.problem)
+            .or(problems.into_iter().next()),
     })
 }
 

@@ -79,6 +79,7 @@ impl Image {
                 argv: texts(&options.argv),
                 cwd: cwd.to_string_lossy().into_owned(),
                 filter: filter.clone(),
+                first: options.first.clone(),
                 keep_log: options.keep_log,
             },
             began: Instant::now(),
@@ -177,6 +178,7 @@ impl Image {
             instructions: summary.instructions,
             children: finished.children,
             became: self.became,
+            unplaced: finished.unplaced,
             next: None,
         })
     }

@@ -13,9 +13,12 @@ mod finish;
 mod image;
 mod modules;
 mod parts;
+mod probing;
 mod signals;
 mod steps;
 mod story;
+mod thread;
+mod writes;
 
 use std::{
     collections::BTreeMap,
@@ -46,8 +49,11 @@ use crate::{
     Captures, Error, Exit, Observer, Outcome, Result, Surroundings,
     arm::{Also, Filter},
     clock::monotonic_ns,
+    live::FirstProbes,
     process::spawn,
-    session::{default_name, new_id, own_stdin, refuse_full, start_of, this_machine},
+    session::{
+        default_name, logged, new_id, own_stdin, probe_words, refuse_full, start_of, this_machine,
+    },
 };
 
 /// Which part of a run is recorded.
@@ -75,6 +81,8 @@ pub struct FullOptions {
     /// Functions of libraries whose calls become events, too: [`Captures::memory`] and [`Captures::locks`]. Everything else that
     /// can be captured is known at every instruction.
     pub captures: Captures,
+    /// Logpoints, and places whose writes become events. They are answered when the program has ended.
+    pub first: FirstProbes,
     /// What to call this run, by key.
     pub labels: BTreeMap<String, String>,
     /// What the program finds.
@@ -96,6 +104,8 @@ pub struct FullOutcome {
     pub children: u64,
     /// The program that it became at its end.
     pub became: Option<PathBuf>,
+    /// For each logpoint and logged place, why it has no place in this program, if it has none.
+    pub unplaced: Vec<Option<String>>,
     /// The recording of that one.
     pub next: Option<Box<FullOutcome>>,
 }
@@ -105,6 +115,18 @@ impl FullOutcome {
     #[must_use]
     pub fn last(&self) -> &FullOutcome {
         self.next.as_deref().map_or(self, FullOutcome::last)
+    }
+
+    /// For each logpoint and logged place, why none of the programs has it, if so. The last one says why.
+    fn unplaced_everywhere(&self) -> Vec<Option<String>> {
+        let Some(next) = &self.next else {
+            return self.unplaced.clone();
+        };
+        let later = next.unplaced_everywhere();
+        let own = self.unplaced.iter().map(Option::is_some);
+        own.zip(later)
+            .map(|(is_unplaced, later)| later.filter(|_| is_unplaced))
+            .collect()
     }
 }
 
@@ -136,6 +158,11 @@ pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<Ful
         observer.warning(&format!("-f '{pattern}' matches no function"));
     }
     let whole = next.expect("the program that was started is among them");
+    for (spec, why) in options.first.specs.iter().zip(whole.unplaced_everywhere()) {
+        if let Some(why) = why {
+            observer.warning(&format!("nothing is logged for {}: {why}", spec.location));
+        }
+    }
     Ok(*whole)
 }
 
@@ -245,6 +272,7 @@ fn manifest(options: &FullOptions, cwd: &Path) -> Result<Manifest> {
             filters: filters(options),
             captures: [vec![EVERY_INSTRUCTION.to_owned()], options.captures.names()].concat(),
             no_aslr: options.surroundings.no_aslr,
+            log_writes: logged(&options.first),
             ..Settings::default()
         },
         launch: Some(launch(options, cwd)),
@@ -281,6 +309,7 @@ fn launch(options: &FullOptions, cwd: &Path) -> Launch {
     let captures = &options.captures;
     words.extend(captures.memory.then(|| "--memory".to_owned()));
     words.extend(captures.locks.then(|| "--locks".to_owned()));
+    words.extend(probe_words(&options.first));
     words.extend(options.keep_log.then(|| "--keep-log".to_owned()));
     words.extend(options.surroundings.no_aslr.then(|| "--no-aslr".to_owned()));
     Launch {

@@ -19,7 +19,7 @@ use crate::{
     Captures, Error, Observer, Result, Surroundings,
     arm::Filter,
     live::{
-        Live, LiveError, Tid,
+        FirstProbes, Live, LiveError, Tid,
         full::{Recorded, Wanted},
     },
 };
@@ -203,6 +203,7 @@ fn options(live: &Live, own: &Recording) -> FullOptions {
         include: of("-f "),
         exclude: of("-x "),
         captures: Captures::default(),
+        first: FirstProbes::default(),
         labels: manifest.labels.clone(),
         surroundings: Surroundings {
             env: Some(super::image::pairs(

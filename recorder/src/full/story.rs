@@ -11,6 +11,7 @@ use super::{
     finish::Logged,
     modules::{self, FileMapping},
     parts,
+    probing::Probing,
 };
 use crate::{Death, Result};
 
@@ -25,6 +26,8 @@ pub(super) struct Story {
     pub death: Option<Death>,
     /// Whose calls are to be found.
     pub functions: Functions,
+    /// What was to be logged.
+    pub probing: Probing,
     /// What the log says of the whole run.
     pub outline: Outline,
     /// Why the state at the end is not known, though it should be.
@@ -58,10 +61,12 @@ impl Story {
             }],
             death: None,
             functions,
+            probing: Probing::new(&what.first, &found),
             outline,
             problem: None,
         };
         story.controls.extend(modules::controls(&found));
+        story.controls.extend(story.probing.controls());
         let before = story.outline.before.as_ref().map(|(time, _)| *time);
         story
             .controls

@@ -268,49 +268,54 @@ impl Journal {
     }
 
     pub fn probe(&self, space: &AddressSpace, view: &ProbeView) {
-        let places = view.places.iter().map(|place| {
-            let module = space.at(place.address);
-            ProbePlace {
-                addr: place.address,
-                module: module.map(|module| module.number),
-                svma: module.map(|module| module.svma(place.address).0),
-                function: place.function.clone(),
-                file: place.file.clone(),
-                line: place.line,
-            }
-        });
-        let (kind, action) = match (&view.spec.location, &view.spec.action) {
-            (_, Action::Log(message)) => (ProbeKind::Logpoint, message.source().to_owned()),
-            (_, Action::LogWrites) => (ProbeKind::Watchpoint, "log writes".to_owned()),
-            (Location::Memory { .. }, _) => (ProbeKind::Watchpoint, "stop".to_owned()),
-            (
-                Location::Throw { .. } | Location::Panic | Location::Signal(_) | Location::Event(_),
-                _,
-            ) => (ProbeKind::Catch, "stop".to_owned()),
-            (_, Action::Break { all_threads, .. }) => {
-                let action = if *all_threads {
-                    "stop all threads"
-                } else {
-                    "stop"
-                };
-                (ProbeKind::Breakpoint, action.to_owned())
-            }
-        };
-        self.send(Control::Probe(LiveProbe {
-            ticks: clock::ticks(),
-            id: view.id,
-            kind,
-            location: view.spec.location.to_string(),
-            condition: view.spec.condition_text(),
-            hit_count: view.spec.hit_count,
-            action,
-            state: match view.state {
-                ProbeState::Pending => store::control::ProbeState::Pending,
-                ProbeState::Bound => store::control::ProbeState::Bound,
-                ProbeState::Disabled => store::control::ProbeState::Disabled,
-            },
-            places: places.collect(),
-        }));
+        self.send(Control::Probe(described(clock::ticks(), space, view)));
+    }
+}
+
+/// Describes a probe as it is at a time.
+pub(crate) fn described(ticks: u64, space: &AddressSpace, view: &ProbeView) -> LiveProbe {
+    let places = view.places.iter().map(|place| {
+        let module = space.at(place.address);
+        ProbePlace {
+            addr: place.address,
+            module: module.map(|module| module.number),
+            svma: module.map(|module| module.svma(place.address).0),
+            function: place.function.clone(),
+            file: place.file.clone(),
+            line: place.line,
+        }
+    });
+    let (kind, action) = match (&view.spec.location, &view.spec.action) {
+        (_, Action::Log(message)) => (ProbeKind::Logpoint, message.source().to_owned()),
+        (_, Action::LogWrites) => (ProbeKind::Watchpoint, "log writes".to_owned()),
+        (Location::Memory { .. }, _) => (ProbeKind::Watchpoint, "stop".to_owned()),
+        (
+            Location::Throw { .. } | Location::Panic | Location::Signal(_) | Location::Event(_),
+            _,
+        ) => (ProbeKind::Catch, "stop".to_owned()),
+        (_, Action::Break { all_threads, .. }) => {
+            let action = if *all_threads {
+                "stop all threads"
+            } else {
+                "stop"
+            };
+            (ProbeKind::Breakpoint, action.to_owned())
+        }
+    };
+    LiveProbe {
+        ticks,
+        id: view.id,
+        kind,
+        location: view.spec.location.to_string(),
+        condition: view.spec.condition_text(),
+        hit_count: view.spec.hit_count,
+        action,
+        state: match view.state {
+            ProbeState::Pending => store::control::ProbeState::Pending,
+            ProbeState::Bound => store::control::ProbeState::Bound,
+            ProbeState::Disabled => store::control::ProbeState::Disabled,
+        },
+        places: places.collect(),
     }
 }
 

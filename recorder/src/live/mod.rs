@@ -16,7 +16,7 @@ pub(crate) mod event_loop;
 pub(crate) mod family;
 mod follow;
 pub(crate) mod full;
-mod guard;
+pub(crate) mod guard;
 pub(crate) mod happening;
 pub(crate) mod journal;
 pub mod model;

@@ -39,6 +39,20 @@ pub struct FirstProbes {
     pub check: fn(&AddressSpace, &ProbeSpec) -> Result<(), Diagnostic>,
 }
 
+impl FirstProbes {
+    /// Returns the first condition or part of a message that is JavaScript, if there is one.
+    #[must_use]
+    pub fn script(&self) -> Option<&str> {
+        self.specs.iter().find_map(|spec| {
+            let condition = match &spec.condition {
+                Some(Condition::JavaScript(source)) => Some(source.as_str()),
+                Some(Condition::Own(_)) | None => None,
+            };
+            condition.or_else(|| spec.action.message()?.scripts().next())
+        })
+    }
+}
+
 impl Default for FirstProbes {
     fn default() -> Self {
         Self {

@@ -127,7 +127,7 @@ pub(crate) fn start_of() -> i64 {
 }
 
 /// The places whose writes are logged from the start.
-fn logged(first: &FirstProbes) -> Vec<String> {
+pub(crate) fn logged(first: &FirstProbes) -> Vec<String> {
     let places = first.specs.iter().map(|spec| &spec.location);
     let logged = places.filter(|location| matches!(location, Location::Logged(_)));
     logged.map(ToString::to_string).collect()
@@ -255,7 +255,15 @@ pub(crate) fn words(options: &RecordOptions, first: Option<&FirstProbes>) -> Vec
     for watch in watches {
         add(&["--watch", watch]);
     }
-    for spec in first.iter().flat_map(|first| &first.specs) {
+    words.extend(first.map(probe_words).unwrap_or_default());
+    words
+}
+
+/// Returns the options of `record` for the same probes.
+pub(crate) fn probe_words(first: &FirstProbes) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut add = |all: &[&str]| words.extend(all.iter().map(|word| (*word).to_owned()));
+    for spec in &first.specs {
         let place = spec.location.to_string();
         match (&spec.location, spec.action.message()) {
             (Location::Logged(_), _) => add(&["--log-writes", &place]),
@@ -268,7 +276,7 @@ pub(crate) fn words(options: &RecordOptions, first: Option<&FirstProbes>) -> Vec
             (_, None) => {}
         }
     }
-    if first.is_some_and(|first| first.pending) {
+    if first.pending {
         add(&["--pending"]);
     }
     words

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use recorder::live::FirstProbes;
 use recorder::{Captures, FullOptions, FullOutcome, FullPart, OnFull, Surroundings};
 use rustix::process::{self, Signal};
 use serde_json::{Value, json};
 use server::quantity::{count, duration, grouped};
 
+use crate::ask::Asker;
 use crate::commands::record::{self, Args, Given, Ran};
-use crate::commands::{pack, report};
+use crate::commands::{failed_probes, pack, report};
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
@@ -47,6 +49,8 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
         end_with(parent)?;
     }
     let (json, portable, with_report) = (args.told.json, args.kept.portable, args.told.report);
+    let has_probes = args.probing.is_given();
+    let first = first(&args)?;
     let options = FullOptions {
         part: part(&args.every.parts)?,
         output: args.output,
@@ -57,6 +61,7 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
             locks: args.besides.locks,
             ..Captures::default()
         },
+        first,
         labels: args.kept.labels.into_iter().collect(),
         surroundings: Surroundings {
             no_aslr: args.no_aslr,
@@ -72,6 +77,11 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
     for full in chain(&full) {
         if let Some(reason) = &full.outcome.incomplete {
             progress.warning(&format!("the recording is incomplete: {reason}"));
+        }
+        if has_probes && let Ok(mut asker) = Asker::open(&full.outcome.recording) {
+            for sentence in failed_probes::sentences(&mut asker) {
+                progress.warning(&sentence);
+            }
         }
         if portable {
             pack::pack_or_warn(&full.outcome.recording, &progress);
@@ -91,6 +101,19 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
         code: exit::of_program(last.exit),
         recording: last.recording.clone(),
     })
+}
+
+/// The logpoints and the places whose writes are logged.
+fn first(args: &Args) -> Result<FirstProbes, Error> {
+    let first = args.probing.probes(args.pending).parsed();
+    let first = first.map_err(server::Error::from)?;
+    match first.script() {
+        None => Ok(first),
+        Some(script) => Err(Error::usage(
+            format!("--full takes no JavaScript in a logpoint: {script}"),
+            Some("write it as an expression, as for print: n > 3 && p->len == 0".to_owned()),
+        )),
+    }
 }
 
 /// Has the kernel send SIGTERM, which the program gets, when the process that started this one ends.
@@ -215,7 +238,6 @@ pub fn refuse(args: &Args) -> Result<(), Error> {
             keeping.snapshot != recorder::SnapshotTimes::default(),
         ),
         ("--on-full", on_full != OnFull::default()),
-        ("--logpoint and --log-writes", args.probing.is_given()),
         ("--max-size", args.kept.max_size.is_some()),
     ];
     let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) else {
@@ -312,6 +334,7 @@ mod tests {
             instructions,
             children: 0,
             became: None,
+            unplaced: Vec::new(),
             next: None,
         }
     }

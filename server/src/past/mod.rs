@@ -44,7 +44,7 @@ pub use why::{WhyEnd, WhyReply, WhyStep};
 
 use crate::inspect::{RecordedMoment, View};
 use crate::protocol::{Code, ExpressionFault, Failure};
-use crate::session::{AtStops, LastShown};
+use crate::session::{AtStops, LastShown, Probes};
 
 /// How many outer frames to read: the value of a parameter may be known from the callers' arguments.
 const CALLERS: usize = 16;
@@ -638,7 +638,9 @@ pub fn completed(folder: &Path) -> Result<(), Failure> {
 /// # Errors
 /// As there.
 pub fn completed_with(folder: &Path, observer: &dyn Observer) -> Result<(), Failure> {
-    match recorder::complete(folder, observer) {
+    // They were understood when it began.
+    let probes = |options: &[String]| Probes::of_options(options).parsed().unwrap_or_default();
+    match recorder::complete(folder, probes, observer) {
         Ok(_) => Ok(()),
         Err(error) => {
             let message = format!(

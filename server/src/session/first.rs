@@ -46,6 +46,35 @@ impl Probes {
         self.log_writes.is_empty() && self.logpoints.is_empty()
     }
 
+    /// Reads those among the recorded options of a recording.
+    #[must_use]
+    pub fn of_options(options: &[String]) -> Probes {
+        let mut probes = Probes::default();
+        let mut words = options.iter().cloned();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--log-writes" => probes.log_writes.extend(words.next()),
+                "--logpoint" => {
+                    if let (Some(at), Some(message)) = (words.next(), words.next()) {
+                        probes.logpoints.push(FirstLogpoint {
+                            at: Target::Text(at),
+                            message,
+                            condition: None,
+                        });
+                    }
+                }
+                "--condition" => {
+                    if let Some(last) = probes.logpoints.last_mut() {
+                        last.condition = words.next();
+                    }
+                }
+                "-f" | "-x" | "--label" => drop(words.next()),
+                _ => {}
+            }
+        }
+        probes
+    }
+
     /// Parses them, as far as possible without a program.
     ///
     /// # Errors
@@ -147,6 +176,21 @@ mod tests {
         for wrong in ["", "0x", "0x10:", "0x10:four", "0xzz:4"] {
             assert!(logged_place(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn recorded_options_give_the_same_probes() {
+        let words = "-x --logpoint --full --log-writes p->x --logpoint a.c:3 n={n} --condition n>1 --logpoint f here";
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let probes = Probes::of_options(&words);
+        assert_eq!(probes.log_writes, ["p->x"]);
+        let points = probes.logpoints.iter();
+        let points = points.map(|point| (point.at.to_string(), point.condition.as_deref()));
+        let points: Vec<_> = points.collect();
+        assert_eq!(
+            points,
+            [("a.c:3".to_owned(), Some("n>1")), ("f".to_owned(), None)]
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use debuginfo::backtrace;
-use expr::{Context, Expression, Part};
+use expr::{Context, Expression, Part, Template};
 use values::RenderOptions;
 
 use super::limit::Limit;
@@ -16,9 +16,9 @@ use crate::live::{
 };
 
 /// Frames that an expression may need: its own, and the caller's for values that only the caller still has.
-const FRAMES: usize = 2;
+pub(crate) const FRAMES: usize = 2;
 /// Maximum number of frames to search for names that the innermost frames do not have.
-pub(super) const MOST_FRAMES: usize = 64;
+pub(crate) const MOST_FRAMES: usize = 64;
 
 /// A formatted message.
 #[derive(Default)]
@@ -29,8 +29,49 @@ pub(crate) struct Filled {
     /// Why the first missing value is missing.
     pub error: Option<String>,
 }
+
+impl Filled {
+    /// Makes the text of a message; `value` makes that of a part that is no plain text.
+    pub fn of(
+        template: &Template,
+        mut value: impl FnMut(&Part) -> Result<String, String>,
+    ) -> Filled {
+        let mut filled = Filled::default();
+        for part in &template.parts {
+            let source = match part {
+                Part::Text(text) => {
+                    filled.text.push_str(text);
+                    continue;
+                }
+                Part::Script { source } => source,
+                Part::Value { expression, .. } => expression.text(),
+            };
+            let text = value(part).unwrap_or_else(|why| {
+                let text = format!("<error: {why}>");
+                filled
+                    .error
+                    .get_or_insert_with(|| format!("{source}: {why}"));
+                text
+            });
+            filled.text.push_str(&text);
+            filled.values.push((source.to_owned(), text));
+        }
+        filled
+    }
+}
+
 /// Time limit for a condition, a message or a displayed value.
 const JUDGE_TIME: Duration = Duration::from_secs(1);
+
+/// The number of frames that a message may need.
+pub(crate) fn frames_of(template: &Template) -> usize {
+    let has_path =
+        |part: &Part| matches!(part, Part::Value { expression, .. } if expression.names_scopes());
+    match template.parts.iter().any(has_path) {
+        true => MOST_FRAMES,
+        false => FRAMES,
+    }
+}
 
 /// Evaluates expressions in a thread that does not run: it reads the program, and changes nothing.
 pub(crate) struct Evaluator<'a> {
@@ -100,42 +141,18 @@ impl Evaluator<'_> {
         let Some(template) = message.map(Message::template) else {
             return Filled::default();
         };
-        let has_path = |part: &Part| matches!(part, Part::Value { expression, .. } if expression.names_scopes());
-        let most = match template.parts.iter().any(has_path) {
-            true => MOST_FRAMES,
-            false => FRAMES,
-        };
+        let most = frames_of(template);
         let mut scripts = self.probes.scripts.in_message(id).iter();
-        let mut filled = Filled::default();
-        for part in &template.parts {
-            let (source, made) = match part {
-                Part::Text(text) => {
-                    filled.text.push_str(text);
-                    continue;
-                }
-                Part::Script { source } => {
-                    let script = scripts.next().ok_or_else(|| "it is gone".to_owned());
-                    let made = script.and_then(|script| self.script_text(tid, script));
-                    (source.as_str(), made)
-                }
-                Part::Value { expression, .. } => {
-                    let options = RenderOptions::one_of_many();
-                    let made = self.in_frames(tid, most, |context| part.render(context, &options));
-                    (expression.text(), made.and_then(|made| made))
-                }
-            };
-            let text = match made {
-                Ok(text) => text,
-                Err(why) => {
-                    let text = format!("<error: {why}>");
-                    filled.error = filled.error.or(Some(format!("{source}: {why}")));
-                    text
-                }
-            };
-            filled.text.push_str(&text);
-            filled.values.push((source.to_owned(), text));
-        }
-        filled
+        Filled::of(template, |part| match part {
+            Part::Script { .. } => {
+                let script = scripts.next().ok_or_else(|| "it is gone".to_owned());
+                script.and_then(|script| self.script_text(tid, script))
+            }
+            part => {
+                let options = RenderOptions::one_of_many();
+                self.in_frames(tid, most, |context| part.render(context, &options))?
+            }
+        })
     }
 
     pub fn in_context<R>(

@@ -18,18 +18,10 @@ impl Tracee {
     pub fn places(&self, location: &Location) -> LiveResult<Vec<ProbePlace>> {
         let space = self.space_now();
         match location {
-            Location::Function(pattern) => {
-                let found = space.function_places(pattern).into_iter();
-                Ok(found.map(|found| found_place(&space, found)).collect())
-            }
-            Location::Line { file, line, column } => {
-                let found = space.resolve_line(file, *line, *column)?;
-                let found = found.into_iter();
-                Ok(found.map(|found| found_place(&space, found)).collect())
-            }
+            Location::Function(_) | Location::Line { .. } => in_code(&space, location),
             Location::Address(address) => {
                 self.check_boundary(&space, *address)?;
-                Ok(vec![named(&space, *address, Meant::default(), 0)])
+                in_code(&space, location)
             }
             Location::Throw { unhandled_only, .. } => {
                 let name = if *unhandled_only {
@@ -75,6 +67,20 @@ impl Probes {
         let place = places.iter().find(|place| place.address == address);
         place.map_or(0, |place| place.calls_to_come)
     }
+}
+
+/// Returns the places of a function, a line or an address among some modules; other locations have none there.
+pub(crate) fn in_code(space: &AddressSpace, location: &Location) -> LiveResult<Vec<ProbePlace>> {
+    let found = match location {
+        Location::Function(pattern) => space.function_places(pattern),
+        Location::Line { file, line, column } => space.resolve_line(file, *line, *column)?,
+        Location::Address(address) => {
+            return Ok(vec![named(space, *address, Meant::default(), 0)]);
+        }
+        _ => return Ok(Vec::new()),
+    };
+    let found = found.into_iter();
+    Ok(found.map(|found| found_place(space, found)).collect())
 }
 
 /// Names the place of a function or line.

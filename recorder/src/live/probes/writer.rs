@@ -183,21 +183,29 @@ impl Evaluator<'_> {
     }
 }
 
+impl Writer {
+    /// Names the instruction that wrote.
+    pub fn at(space: &AddressSpace, pc: u64) -> Writer {
+        let place = space.standing(pc, 0);
+        let source = place.source.as_ref();
+        Writer {
+            pc: Some(pc),
+            function: place.function.map(|name| name.to_string()),
+            file: source.map(|source| source.file.to_string()),
+            line: source.map(|source| source.line),
+            via: None,
+        }
+    }
+}
+
 /// Names the place of an instruction if it is in the program's own code.
 fn in_own_code(space: &AddressSpace, pc: u64) -> Option<Writer> {
     space.at(pc).filter(|module| !module.is_system)?;
-    let place = space.standing(pc, 0);
-    let source = place.source.as_ref();
-    if source.is_some_and(SourceLine::is_of_a_library) {
+    let source = space.standing(pc, 0).source;
+    if source.as_ref().is_some_and(SourceLine::is_of_a_library) {
         return None;
     }
-    Some(Writer {
-        pc: None,
-        function: place.function.map(|name| name.to_string()),
-        file: source.map(|source| source.file.to_string()),
-        line: source.map(|source| source.line),
-        via: None,
-    })
+    Some(Writer::at(space, pc))
 }
 
 /// Which of some instructions wrote.

@@ -1,0 +1,151 @@
+//! Goal: the table `memory_writes` has each write with its address, size, and bytes before and after. Method: a program of known stores
+//! copies its memory around each of them and prints what has changed.
+
+use e2e::{Hindsight, Program, Recording, Scratch, Status, compiled};
+
+/// Stores of several sizes, aligned and not, by instructions of several kinds and by the kernel.
+const SOURCE: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+enum { SIZE = 256 };
+static unsigned char area[SIZE] __attribute__((aligned(64))), before[SIZE], from[64] __attribute__((aligned(64)));
+static void hex(const unsigned char *bytes, int size) {
+  for (int i = 0; i < size; i++)
+    printf("%02x", bytes[i]);
+}
+static void told(const char *what, int at, int size) {
+  printf("%s %lu %d ", what, (unsigned long)(area + at), size);
+  hex(before + at, size);
+  printf(" ");
+  hex(area + at, size);
+  printf("\n");
+  memcpy(before, area, SIZE);
+}
+int main(void) {
+  unsigned char *a = area, *s = from, *d;
+  unsigned long n, value = 0x1122334455667788;
+  int pipes[2];
+  for (int i = 0; i < 64; i++)
+    from[i] = i * 7 + 1;
+  __asm__ volatile("movb $0x5a, (%0)" ::"r"(a) : "memory");
+  told("byte", 0, 1);
+  __asm__ volatile("movw $0x1234, 2(%0)" ::"r"(a) : "memory");
+  told("word", 2, 2);
+  __asm__ volatile("movl $0x89abcdef, 4(%0)" ::"r"(a) : "memory");
+  told("double", 4, 4);
+  __asm__ volatile("movq %1, 8(%0)" ::"r"(a), "r"(value) : "memory");
+  told("quad", 8, 8);
+  __asm__ volatile("addl $0x01010101, 6(%0)" ::"r"(a) : "memory", "cc");
+  told("unaligned", 6, 4);
+  d = a + 33, s = from, n = 19;
+  __asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n)::"memory");
+  told("movs", 33, 19);
+  d = a + 64, n = 3;
+  __asm__ volatile("rep stosq" : "+D"(d), "+c"(n) : "a"(value) : "memory");
+  told("stos", 64, 24);
+  __asm__ volatile("movups (%1), %%xmm3; movups %%xmm3, 101(%0)" ::"r"(a), "r"(from) : "memory", "xmm3");
+  told("xmm", 101, 16);
+  __asm__ volatile("vmovups (%1), %%ymm3; vmovups %%ymm3, 130(%0)" ::"r"(a), "r"(from) : "memory", "xmm3");
+  told("ymm", 130, 32);
+  n = 3;
+  __asm__ volatile("lock xaddq %1, 8(%0)" : "+r"(a), "+r"(n)::"memory", "cc");
+  told("xadd", 8, 8);
+  n = 0xbeef;
+  __asm__ volatile("xchgw %w1, 2(%0)" : "+r"(a), "+r"(n)::"memory");
+  told("xchg", 2, 2);
+  if (pipe(pipes) || write(pipes[1], "by the kernel", 13) != 13 || read(pipes[0], area + 170, 13) != 13)
+    return 1;
+  told("read", 170, 13);
+  return 0;
+}
+"#;
+
+/// A write: what made it, address, size, bytes before and after in hexadecimal.
+type Write = (String, u64, u64, String, String);
+
+/// What the program says.
+fn printed(text: &str) -> Vec<Write> {
+    let write = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |at: usize| words[at].parse().expect("a number");
+        (
+            words[0].to_owned(),
+            number(1),
+            number(2),
+            words[3].to_owned(),
+            words[4].to_owned(),
+        )
+    };
+    text.lines().map(write).collect()
+}
+
+/// The writes to some memory, without what made them, and whether the kernel did.
+fn found(recording: &Recording, start: u64, end: u64) -> Vec<(u64, u64, String, String, bool)> {
+    let rows = recording.rows(&format!(
+        "SELECT addr, size, encode(old, 'hex') AS old, encode(new, 'hex') AS new, pc IS NULL AS kernel FROM memory_writes \
+         WHERE addr < {end} AND addr + size > {start} ORDER BY position"
+    ));
+    let number = |value: &serde_json::Value| value.as_u64().expect("a number");
+    let text = |value: &serde_json::Value| value.as_str().expect("bytes").to_owned();
+    rows.iter()
+        .map(|row| {
+            (
+                number(&row["addr"]),
+                number(&row["size"]),
+                text(&row["old"]),
+                text(&row["new"]),
+                row["kernel"] == true,
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn each_write_has_its_bytes_before_and_after() {
+    let scratch = Scratch::new("full-writes");
+    let program = compiled(&scratch, "app.c", SOURCE, &["-O1", "-g", "-mavx"]);
+    let program = Program::new(program, scratch.path());
+    let (ended, recording) = Hindsight::record(&scratch, &["--full"], &program);
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let printed = printed(&ended.text());
+    assert_eq!(printed.len(), 12);
+    let expected = |start: u64, end: u64| -> Vec<(u64, u64, String, String, bool)> {
+        let touching = printed
+            .iter()
+            .filter(|(_, addr, size, ..)| *addr < end && addr + size > start);
+        let of = |(what, addr, size, old, new): &Write| {
+            (*addr, *size, old.clone(), new.clone(), what == "read")
+        };
+        touching.map(of).collect()
+    };
+    let area = printed[0].1;
+    // All of it is too long for the processor's watchpoints; those of each store are not, unless it is long.
+    assert_eq!(
+        found(&recording, area, area + 256),
+        expected(area, area + 256)
+    );
+    for (what, addr, size, ..) in &printed {
+        let (start, end) = (*addr, addr + size);
+        assert_eq!(
+            found(&recording, start, end),
+            expected(start, end),
+            "{what}"
+        );
+        assert_eq!(
+            found(&recording, end - 1, end),
+            expected(end - 1, end),
+            "the last byte of {what}"
+        );
+    }
+    let plan = recording.command(
+        "sql",
+        &[&format!(
+            "EXPLAIN SELECT * FROM memory_writes WHERE addr < {} AND addr + size > {area}",
+            area + 8
+        )],
+    );
+    assert!(plan.text().contains("watch 8 bytes"), "{}", plan.text());
+    // Nothing else is in the table where nothing was written.
+    assert_eq!(found(&recording, area + 200, area + 256), []);
+}
