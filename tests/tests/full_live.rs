@@ -487,3 +487,34 @@ fn a_throw_ends_it_and_is_named() {
     let ended = Program::new(&program, live.scratch.path()).run();
     assert_eq!(live.output(), ended.text());
 }
+
+const FULL_OF_MAPPINGS: &str = r#"
+#include <sys/mman.h>
+__attribute__((noinline)) int work(int n) {
+  int sum = 0;
+  for (int i = 0; i < n; i++) sum += i * i;
+  return sum;
+}
+int main(void) {
+  // All that a jump of 32 bits reaches, on both sides.
+  unsigned long step = 1UL << 24, at = (unsigned long)&main & -step;
+  for (unsigned long far = step; far < 3UL << 30; far += step) {
+    mmap((void *)(at - far), step, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    mmap((void *)(at + far), step, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  }
+  return work(100) == 328350 ? 3 : 4;
+}
+"#;
+
+#[test]
+fn code_without_room_near_it_is_recorded() {
+    let live = Live::new("full-live-far");
+    let options = ["-O1", "-g"];
+    let program = compiled(&live.scratch, "far.c", FULL_OF_MAPPINGS, &options);
+    live.start(&["--no-aslr", "--break", "work"], &program, &[]);
+    let reply = live.ask(&["full", "200"]);
+    let recording = recorded(&reply);
+    let sql = "SELECT count(*) FROM instructions WHERE function = 'work'";
+    assert_eq!(recording.number(sql), 200, "{reply:#}");
+    assert_eq!(live.run_to_end(), 3);
+}

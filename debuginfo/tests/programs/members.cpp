@@ -42,7 +42,7 @@ struct Kept {
 };
 
 Two two;
-space::Box<long> box;
+space::Box<int> box;
 
 void stop() {}
 
@@ -54,7 +54,7 @@ int main() {
   int Base::*a = &Base::a;
   int Base::*b = &Base::b;
   int Base::*same = b;
-  int Base::*null = nullptr;
+  int Base::*unset = nullptr;
   int Mid::*in_union = &Mid::whole;
   int Two::*converted = a;
   int Two::*d = &Two::d;
@@ -65,8 +65,8 @@ int main() {
   space::Holder::Part space::Holder::*part = &space::Holder::part;
   int (space::Holder::*many)[3] = &space::Holder::many;
   int (space::Holder::*mixed)(const char *, Color) = &space::Holder::mixed;
-  long (space::Box<long>::*get)(long) = &space::Box<long>::get;
-  long space::Box<long>::*held = &space::Box<long>::held;
+  int (space::Box<int>::*get)(int) = &space::Box<int>::get;
+  int space::Box<int>::*held = &space::Box<int>::held;
   Kept kept = {&Base::b, &Base::go};
   stop();
   return (two.*v)(1) + (two.*moved)(2) + two.*converted + (none == nullptr) + (box.*get)(0);
