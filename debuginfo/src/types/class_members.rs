@@ -85,7 +85,11 @@ fn declared_in(class: &Type, slot: u64) -> Option<String> {
         let die = definition.as_ref().unwrap_or(die);
         let functions = session.children(die, &[dw::DW_TAG_subprogram]);
         let mut functions = functions.into_iter();
-        let function = functions.find(|function| slot_of(session, function) == Some(slot))?;
+        // Clang gives slot 0 to destructors that the program does not write down. No pointer can lead to them.
+        let function = functions.find(|function| {
+            slot_of(session, function) == Some(slot)
+                && !session.flag(function, dw::DW_AT_artificial)
+        })?;
         name(session, &function, class)
     });
     found.flatten()
