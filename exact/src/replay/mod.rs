@@ -223,23 +223,8 @@ impl Replay {
         }
         match self.translator.has_room() {
             true => Ok(()),
-            false => self.make_far_cache(),
+            false => Err(Error::NoRoom),
         }
-    }
-
-    /// Maps a cache that is near no code.
-    fn make_far_cache(&mut self) -> Result<()> {
-        const PLACES: std::ops::Range<u64> = 0x100..0x700;
-        let pid = self.process.pid;
-        let free = self.recorded.free();
-        let mut made = Err(Error::NoRoom);
-        for at in PLACES.map(|step| step << 36) {
-            if !matches!(made, Err(Error::NoRoom)) {
-                break;
-            }
-            made = self.process.add_cache(pid, &mut self.translator, at, &free);
-        }
-        made
     }
 
     /// The translation of the code at `pc`. When the caches are full, all of it is made anew.

@@ -27,7 +27,7 @@ use crate::live::{
     guard::guarded,
     journal::described,
     probes::{
-        evaluate::{FRAMES, Filled, MOST_FRAMES, frames_of},
+        evaluate::{Filled, frames_of, holds_in, with_few_frames},
         places::in_code,
     },
 };
@@ -389,21 +389,11 @@ fn holds(
     space: &AddressSpace,
     thread: &Thread<'_>,
 ) -> Result<bool, String> {
-    let evaluate = |frames| {
+    with_few_frames(condition, |frames| {
         in_frames(space, thread, frames, |context| {
-            let parsed = condition.within(context);
-            let parsed = parsed.map_err(|error| error.one_line())?;
-            let holds = expr::evaluate_condition(&parsed, context);
-            holds
-                .map(|(holds, _)| holds)
-                .map_err(|error| error.one_line())
+            holds_in(condition, context)
         })
-    };
-    // Most conditions need no caller.
-    match evaluate(1).or_else(|_| evaluate(FRAMES)) {
-        Err(_) if condition.names_scopes() => evaluate(MOST_FRAMES),
-        called => called,
-    }
+    })
 }
 
 fn in_frames<T>(

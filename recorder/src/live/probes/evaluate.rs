@@ -73,6 +73,29 @@ pub(crate) fn frames_of(template: &Template) -> usize {
     }
 }
 
+/// Judges a condition with as few frames as it needs; `holds` does so with a number of frames.
+pub(crate) fn with_few_frames(
+    condition: &Expression,
+    holds: impl Fn(usize) -> Result<bool, String>,
+) -> Result<bool, String> {
+    // Most conditions need no caller, and finding it takes as long as all the rest.
+    match holds(1).or_else(|_| holds(FRAMES)) {
+        // The condition may name an outer function.
+        Err(_) if condition.names_scopes() => holds(MOST_FRAMES),
+        called => called,
+    }
+}
+
+/// Returns whether a condition holds.
+pub(crate) fn holds_in(condition: &Expression, context: &Context<'_>) -> Result<bool, String> {
+    let parsed = condition.within(context);
+    let parsed = parsed.map_err(|error| error.one_line())?;
+    let holds = expr::evaluate_condition(&parsed, context);
+    holds
+        .map(|(holds, _)| holds)
+        .map_err(|error| error.one_line())
+}
+
 /// Evaluates expressions in a thread that does not run: it reads the program, and changes nothing.
 pub(crate) struct Evaluator<'a> {
     pub tracee: &'a Tracee,
@@ -82,30 +105,9 @@ pub(crate) struct Evaluator<'a> {
 
 impl Evaluator<'_> {
     pub fn evaluate_condition(&self, tid: Tid, condition: &Expression) -> Result<bool, String> {
-        // Most conditions need no caller, and finding it takes as long as all the rest.
-        let alone = self.evaluate_with(tid, condition, 1);
-        let called = alone.or_else(|_| self.evaluate_with(tid, condition, FRAMES));
-        match called {
-            // The condition may name an outer function.
-            Err(_) if condition.names_scopes() => self.evaluate_with(tid, condition, MOST_FRAMES),
-            called => called,
-        }
-    }
-
-    fn evaluate_with(
-        &self,
-        tid: Tid,
-        condition: &Expression,
-        frames: usize,
-    ) -> Result<bool, String> {
-        self.in_frames(tid, frames, |context| {
-            let parsed = condition.within(context);
-            let parsed = parsed.map_err(|error| error.one_line())?;
-            let holds = expr::evaluate_condition(&parsed, context);
-            holds
-                .map(|(holds, _)| holds)
-                .map_err(|error| error.one_line())
-        })?
+        with_few_frames(condition, |frames| {
+            self.in_frames(tid, frames, |context| holds_in(condition, context))?
+        })
     }
 
     /// As [`evaluate_condition`](Self::evaluate_condition), for watched memory: the code that wrote there may not have
