@@ -374,10 +374,11 @@ pub(crate) fn own_registers(
         return Ok(own);
     };
     own.rip = place.pc;
-    if !place.swapped || place.saved {
-        own.r11 = process.word(block + u64::from(layout::SLOT_R11))?;
+    if !place.swapped {
+        own.r15 = process.word(block + u64::from(layout::SLOT_R15))?;
     }
     if place.saved {
+        own.rax = process.word(block + u64::from(layout::SLOT_RAX))?;
         own.rcx = process.word(block + u64::from(layout::SLOT_RCX))?;
     }
     Ok(own)

@@ -263,9 +263,9 @@ impl Recorder {
         let block = thread.block;
         let mut registers = *own;
         self.process
-            .set_word(block + u64::from(layout::SLOT_R11), own.r11)?;
+            .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
         registers.gs_base = block;
-        registers.r11 = self.count;
+        registers.r15 = self.count;
         registers.rip = body;
         registers.orig_rax = u64::MAX;
         ptrace::set_registers(tid, &registers).context("set registers")
@@ -278,13 +278,13 @@ impl Recorder {
             return Ok(());
         };
         let value = self.count + u64::from(place.ahead);
-        if place.keeps_counter() {
+        if place.swapped {
             return self.process.set_word(
                 self.threads[tid].block + u64::from(layout::SLOT_COUNTER),
                 value,
             );
         }
-        registers.r11 = value;
+        registers.r15 = value;
         ptrace::set_registers(tid, &registers).context("set registers")
     }
 
@@ -293,11 +293,11 @@ impl Recorder {
         let Some(place) = self.translator.place(at) else {
             return Ok(());
         };
-        let value = match place.keeps_counter() {
+        let value = match place.swapped {
             true => self
                 .process
                 .word(self.threads[tid].block + u64::from(layout::SLOT_COUNTER))?,
-            false => registers.r11,
+            false => registers.r15,
         };
         self.count = value.wrapping_sub(u64::from(place.ahead));
         Ok(())
@@ -359,8 +359,8 @@ impl Recorder {
                 ptrace::set_registers(tid, registers).context("set registers")?;
             }
             Trap::Miss => {
-                let target = registers.r11;
-                registers.r11 = self.process.word(block + u64::from(layout::SLOT_COUNTER))?;
+                let target = registers.rax;
+                registers.rax = self.process.word(block + u64::from(layout::SLOT_RAX))?;
                 registers.rcx = self.process.word(block + u64::from(layout::SLOT_RCX))?;
                 match self.translated(tid, target)? {
                     Some(body) => {

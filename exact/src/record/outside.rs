@@ -125,10 +125,10 @@ impl Recorder {
         registers: &user_regs_struct,
         target: u64,
     ) -> Result<()> {
-        self.count = registers.r11;
-        let slot = self.threads[tid].block + u64::from(layout::SLOT_R11);
+        self.count = registers.r15;
+        let slot = self.threads[tid].block + u64::from(layout::SLOT_R15);
         let mut own = *registers;
-        own.r11 = self.process.word(slot)?;
+        own.r15 = self.process.word(slot)?;
         own.rip = target;
         self.go_outside(tid, &own)
     }

@@ -254,9 +254,9 @@ impl Replay {
             return ptrace::set_registers(self.process.pid, &registers).context("set registers");
         };
         self.process
-            .set_word(block + u64::from(layout::SLOT_R11), own.r11)?;
+            .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
         self.note_entry(own)?;
-        registers.r11 = self.now.count.wrapping_sub(self.limit);
+        registers.r15 = self.now.count.wrapping_sub(self.limit);
         registers.rip = body;
         ptrace::set_registers(self.process.pid, &registers).context("set registers")
     }

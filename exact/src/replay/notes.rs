@@ -282,7 +282,7 @@ impl Replay {
             .place(registers.rip)
             .ok_or_else(|| self.diverged("it is not where it should be"))?;
         let slot = |slot: u32| self.process.word(self.block() + u64::from(slot));
-        registers.r15 = slot(layout::SLOT_FIRST)?;
+        registers.r11 = slot(layout::SLOT_FIRST)?;
         registers.r10 = slot(layout::SLOT_SECOND)?;
         registers.rip = place.at;
         ptrace::set_registers(pid, &registers).context("set registers")?;
@@ -290,11 +290,11 @@ impl Replay {
     }
 
     /// The process has come to a trap around an instruction that takes its time.
-    pub(super) fn noted_trap(&mut self, at: u64, trap: Trap, counter: u64) -> Result<()> {
+    pub(super) fn noted_trap(&mut self, at: u64, trap: Trap, r15: u64) -> Result<()> {
         self.drain_notes()?;
         let begun: Option<Begun> = match (&mut self.found, trap) {
             (Some(_), Trap::Before { .. }) => {
-                let position = self.counter(counter, at)?;
+                let position = self.counter(r15, at)?;
                 self.begin_step(position)?
             }
             (Some(found), _) => {

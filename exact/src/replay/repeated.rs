@@ -95,7 +95,7 @@ impl Replay {
                     Trap::Before { .. } => {
                         // What is executed is told once, when it is.
                         self.set_records_end(told)?;
-                        self.noted_trap(at, trap, registers.r11)?;
+                        self.noted_trap(at, trap, registers.r15)?;
                     }
                     _ => return Err(self.asks()),
                 }
@@ -119,7 +119,7 @@ impl Replay {
         let registers = ptrace::registers(pid).context("read registers")?;
         match self.translator.trap(registers.rip) {
             Some(trap @ Trap::After { .. }) => {
-                self.noted_trap(registers.rip, trap, registers.r11)?
+                self.noted_trap(registers.rip, trap, registers.r15)?
             }
             _ => self.set_records_end(told)?,
         }

@@ -188,31 +188,31 @@ impl Replay {
         let place = place.ok_or_else(|| self.diverged(NOWHERE))?;
         self.limit = limit;
         let value = (self.now.count + u64::from(place.ahead)).wrapping_sub(limit);
-        if place.keeps_counter() {
+        if place.swapped {
             return self
                 .process
                 .set_word(self.block() + u64::from(layout::SLOT_COUNTER), value);
         }
-        registers.r11 = value;
+        registers.r15 = value;
         ptrace::set_registers(pid, &registers).context("set registers")
     }
 
     /// Takes over the counter; the process is stopped at this address.
-    fn take_counter(&mut self, counter: u64, at: u64) -> Result<()> {
-        self.now.count = self.counter(counter, at)?;
+    fn take_counter(&mut self, r15: u64, at: u64) -> Result<()> {
+        self.now.count = self.counter(r15, at)?;
         Ok(())
     }
 
     /// How many instructions are executed when the process is stopped at this address.
-    pub(super) fn counter(&self, counter: u64, at: u64) -> Result<u64> {
+    pub(super) fn counter(&self, r15: u64, at: u64) -> Result<u64> {
         let Some(place) = self.translator.place(at) else {
             return Ok(self.now.count);
         };
-        let value = match place.keeps_counter() {
+        let value = match place.swapped {
             true => self
                 .process
                 .word(self.block() + u64::from(layout::SLOT_COUNTER))?,
-            false => counter,
+            false => r15,
         };
         Ok(value
             .wrapping_add(self.limit)
@@ -250,37 +250,37 @@ impl Replay {
                     // Back to where the block is counted. If its own instructions make its flags anew, the counting has changed
                     // them: they are right again before the last instruction of the block, and nobody looks before that.
                     let place = self.translator.place(at).expect("traps have places");
-                    registers.r11 = registers.r11.wrapping_sub(u64::from(place.ahead));
+                    registers.r15 = registers.r15.wrapping_sub(u64::from(place.ahead));
                     registers.rip = head;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
-                    self.take_counter(registers.r11, registers.rip)?;
+                    self.take_counter(registers.r15, registers.rip)?;
                     return Ok(Halt::Limit);
                 }
                 Some(Trap::Goal) => {
                     registers.rip = at;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
-                    self.take_counter(registers.r11, at)?;
+                    self.take_counter(registers.r15, at)?;
                     return Ok(Halt::Limit);
                 }
                 Some(Trap::SystemCall { .. } | Trap::Chance { .. }) => {
                     registers.rip = at;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
-                    self.take_counter(registers.r11, at)?;
+                    self.take_counter(registers.r15, at)?;
                     return Ok(Halt::Asked);
                 }
                 Some(Trap::Stop { .. }) => {
                     // It goes on behind the trap.
-                    self.take_counter(registers.r11, at)?;
+                    self.take_counter(registers.r15, at)?;
                     return Ok(Halt::Stop);
                 }
                 Some(trap @ (Trap::Before { .. } | Trap::After { .. })) => {
-                    self.noted_trap(at, trap, registers.r11)?
+                    self.noted_trap(at, trap, registers.r15)?
                 }
                 Some(trap) if !self.pass(at, trap)? => return Ok(Halt::Nowhere),
                 Some(_) => {}
                 None if signal == libc::SIGTRAP && self.noted_write()? => {
                     if self.has_many_writes() {
-                        self.take_counter(registers.r11, registers.rip)?;
+                        self.take_counter(registers.r15, registers.rip)?;
                         return Ok(Halt::Stop);
                     }
                     self.ask_overseer()?;
@@ -288,12 +288,12 @@ impl Replay {
                 None if signal == libc::SIGSEGV && self.emptied()? => {
                     if self.found_enough() {
                         let registers = ptrace::registers(pid).context("read registers")?;
-                        self.take_counter(registers.r11, registers.rip)?;
+                        self.take_counter(registers.r15, registers.rip)?;
                         return Ok(Halt::Stop);
                     }
                 }
                 None => {
-                    self.take_counter(registers.r11, registers.rip)?;
+                    self.take_counter(registers.r15, registers.rip)?;
                     return Ok(Halt::Fault(signal));
                 }
             }
@@ -307,10 +307,10 @@ impl Replay {
         let target = match trap {
             Trap::Exit { target, .. } | Trap::Moved { target } => target,
             Trap::Miss => {
-                let target = registers.r11;
-                registers.r11 = self
+                let target = registers.rax;
+                registers.rax = self
                     .process
-                    .word(self.block() + u64::from(layout::SLOT_COUNTER))?;
+                    .word(self.block() + u64::from(layout::SLOT_RAX))?;
                 registers.rcx = self
                     .process
                     .word(self.block() + u64::from(layout::SLOT_RCX))?;
@@ -320,10 +320,10 @@ impl Replay {
         };
         let (resets, translated) = (self.translator.resets(), self.translated_at(target)?);
         let Some(body) = translated else {
-            self.now.count = registers.r11.wrapping_add(self.limit);
-            registers.r11 = self
+            self.now.count = registers.r15.wrapping_add(self.limit);
+            registers.r15 = self
                 .process
-                .word(self.block() + u64::from(layout::SLOT_R11))?;
+                .word(self.block() + u64::from(layout::SLOT_R15))?;
             registers.rip = target;
             ptrace::set_registers(pid, &registers).context("set registers")?;
             return Ok(false);
@@ -376,7 +376,7 @@ impl Replay {
                 && place.boundary
                 && place.at == at
             {
-                self.take_counter(registers.r11, at)?;
+                self.take_counter(registers.r15, at)?;
                 // The counting of a block may change flags that the block makes anew; the program still has its own.
                 match flags {
                     Some((count, own)) if count == self.now.count && own != registers.eflags => {
@@ -410,7 +410,7 @@ impl Replay {
                 Some(trap @ (Trap::Before { .. } | Trap::After { .. })) => {
                     registers.rip = at + 1;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
-                    self.noted_trap(at, trap, registers.r11)?;
+                    self.noted_trap(at, trap, registers.r15)?;
                     continue;
                 }
                 Some(_) => return Err(self.asks()),

@@ -352,7 +352,7 @@ impl Replay {
         }
         ptrace::set_debug_register(pid, STATUS, 0).context("set a debug register")?;
         let registers = ptrace::registers(pid).context("read registers")?;
-        let count = self.counter(registers.r11, registers.rip)?;
+        let count = self.counter(registers.r15, registers.rip)?;
         let at = if self.is_repeating(&registers) {
             count
         } else {

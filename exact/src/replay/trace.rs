@@ -245,7 +245,7 @@ impl Replay {
             .bytes(registers.rip, hooks::POP_RETURN_ADDRESS.len());
         if code == hooks::POP_RETURN_ADDRESS {
             let scratch = self.block() + u64::from(layout::SLOT_SCRATCH_2);
-            registers.r15 = self.process.word(scratch)?;
+            registers.r11 = self.process.word(scratch)?;
             ptrace::set_registers(pid, &registers).context("set registers")?;
         }
         Ok(())
@@ -270,7 +270,7 @@ impl Replay {
             .place(registers.rip)
             .ok_or_else(|| self.diverged("it is not where it should be"))?;
         let block = self.block();
-        registers.r15 = self
+        registers.r11 = self
             .process
             .word(block + u64::from(layout::SLOT_SCRATCH_2))?;
         let is_entry = self

@@ -6,7 +6,7 @@ use iced_x86::{
 };
 
 use super::blocks::Blocks;
-use super::emit::{COUNTER, Emitter, RAX, RCX, Reg};
+use super::emit::{Emitter, R15, RAX, RCX, Reg};
 use super::instructions::{
     decode, ends_block, flags_are_dead, is_chance, is_unsupported, loads_flags,
 };
@@ -224,7 +224,7 @@ impl Block<'_> {
         }
     }
 
-    /// Makes r11 the counter.
+    /// Makes r15 the counter.
     fn normal(&mut self, pc: u64) {
         if self.swapped {
             self.place(pc, true, false);
@@ -233,7 +233,7 @@ impl Block<'_> {
         }
     }
 
-    /// Makes r11 the program's.
+    /// Makes r15 the program's.
     fn own(&mut self, pc: u64) {
         if !self.swapped {
             self.place(pc, true, false);
@@ -253,7 +253,7 @@ impl Block<'_> {
 
     fn instruction(&mut self, instruction: &Instruction) {
         let used = self.uses(instruction);
-        if used.contains(&Register::R11) {
+        if used.contains(&Register::R15) {
             self.own(instruction.ip());
         }
         if !ends_block(instruction) {
@@ -462,11 +462,8 @@ impl Block<'_> {
 
     /// Saves what a lookup needs, and which instruction it is for.
     fn save_for_look_up(&mut self, pc: u64) {
+        self.e.save(RAX, layout::SLOT_RAX);
         self.e.save(RCX, layout::SLOT_RCX);
-        match self.swapped {
-            true => self.e.save(COUNTER, layout::SLOT_R11),
-            false => self.e.save(COUNTER, layout::SLOT_COUNTER),
-        }
         if let Some(origins) = &mut self.origins {
             self.e
                 .save_number(origins.len() as u32, layout::SLOT_ORIGIN);
@@ -489,25 +486,11 @@ impl Block<'_> {
         self.note_end(instruction);
         self.place(pc, true, false);
         self.save_for_look_up(pc);
-        self.e.put(&[0x4c, 0x8b, 0x1c, 0x24]); // mov r11, [rsp]
+        self.e.put(&[0x48, 0x8b, 0x04, 0x24]); // mov rax, [rsp]
         self.place(pc, false, true);
         self.e.put(&[0x48, 0x8d, 0xa4, 0x24]); // lea rsp, [rsp + ..]
         self.e.put(&(8 + drop).to_le_bytes());
         self.look_up();
-    }
-
-    /// Loads r11, which is saved, from an address.
-    fn load_from(&mut self, pc: u64, address: u64) {
-        const LENGTH: u64 = 7;
-        let distance = address.wrapping_sub(self.e.here() + LENGTH) as i64;
-        if let Ok(distance) = i32::try_from(distance) {
-            self.e.put(&[0x4c, 0x8b, 0x1d]); // mov r11, [rip + distance]
-            return self.e.put(&distance.to_le_bytes());
-        }
-        self.e.set(COUNTER, address);
-        self.swapped = false;
-        self.place(pc, false, true);
-        self.e.put(&[0x4d, 0x8b, 0x1b]); // mov r11, [r11]
     }
 
     fn indirect(&mut self, instruction: &Instruction) {
@@ -516,7 +499,9 @@ impl Block<'_> {
         self.place(pc, true, false);
         self.save_for_look_up(pc);
         if instruction.is_ip_rel_memory_operand() {
-            self.load_from(pc, instruction.ip_rel_memory_address());
+            self.e.put(&[0x48, 0xa1]); // mov rax, [absolute]
+            self.e
+                .put(&instruction.ip_rel_memory_address().to_le_bytes());
         } else {
             let load = load_target(instruction);
             let mut encoder = Encoder::new(64);
@@ -527,8 +512,13 @@ impl Block<'_> {
             let bytes = encoder.take_buffer();
             self.e.put(&bytes);
         }
-        self.swapped = false;
         self.place(pc, false, true);
+        if self.swapped {
+            self.e.save(R15, layout::SLOT_R15);
+            self.e.load(R15, layout::SLOT_COUNTER);
+            self.swapped = false;
+            self.place(pc, false, true);
+        }
         if instruction.flow_control() == FlowControl::IndirectCall {
             self.push_constant(next);
             self.ahead = self.ahead.saturating_sub(1);
@@ -604,12 +594,12 @@ fn iced_condition(instruction: &Instruction) -> u8 {
     }
 }
 
-/// `mov r11, ` what the jump or call goes to.
+/// `mov rax, ` what the jump or call goes to.
 fn load_target(instruction: &Instruction) -> Instruction {
     if instruction.op0_kind() == OpKind::Register {
         return Instruction::with2(
             Opcode::Mov_r64_rm64,
-            Register::R11,
+            Register::RAX,
             instruction.op0_register(),
         )
         .expect("two registers");
@@ -623,5 +613,5 @@ fn load_target(instruction: &Instruction) -> Instruction {
         false,
         instruction.segment_prefix(),
     );
-    Instruction::with2(Opcode::Mov_r64_rm64, Register::R11, memory).expect("a register and memory")
+    Instruction::with2(Opcode::Mov_r64_rm64, Register::RAX, memory).expect("a register and memory")
 }

@@ -16,9 +16,8 @@ pub(super) const RAX: Reg = Reg(0);
 pub(super) const RCX: Reg = Reg(1);
 pub(super) const R9: Reg = Reg(9);
 pub(super) const R10: Reg = Reg(10);
+pub(super) const R11: Reg = Reg(11);
 pub(super) const R15: Reg = Reg(15);
-/// The register that holds the counter.
-pub(super) const COUNTER: Reg = Reg(11);
 
 impl Emitter {
     pub(super) fn new(base: u64) -> Emitter {
@@ -67,26 +66,26 @@ impl Emitter {
         self.put(&value.to_le_bytes());
     }
 
-    /// From the counter in r11 to the program's own r11.
+    /// From the counter in r15 to the program's own r15.
     pub(super) fn swap_in(&mut self) {
-        self.save(COUNTER, layout::SLOT_COUNTER);
-        self.load(COUNTER, layout::SLOT_R11);
+        self.save(R15, layout::SLOT_COUNTER);
+        self.load(R15, layout::SLOT_R15);
     }
 
-    /// From the program's r11 to the counter.
+    /// From the program's r15 to the counter.
     pub(super) fn swap_out(&mut self) {
-        self.save(COUNTER, layout::SLOT_R11);
-        self.load(COUNTER, layout::SLOT_COUNTER);
+        self.save(R15, layout::SLOT_R15);
+        self.load(R15, layout::SLOT_COUNTER);
     }
 
-    /// `lea r11, [r11 + count]`
+    /// `lea r15, [r15 + count]`
     pub(super) fn count(&mut self, count: u8) {
-        self.put(&[0x4d, 0x8d, 0x5b, count]);
+        self.put(&[0x4d, 0x8d, 0x7f, count]);
     }
 
-    /// `add r11, count`: changes the flags.
+    /// `add r15, count`: changes the flags.
     pub(super) fn count_with_flags(&mut self, count: u8) {
-        self.put(&[0x49, 0x83, 0xc3, count]);
+        self.put(&[0x49, 0x83, 0xc7, count]);
     }
 
     /// A jump whose distance is filled in later; returns where the four bytes of the distance lie.
@@ -119,9 +118,9 @@ impl Emitter {
         self.put(&to.to_le_bytes());
     }
 
-    /// r11 is an address of the program, the counter and rcx are saved: goes to its translation.
+    /// rax is an address of the program, rax and rcx are saved: goes to its translation.
     pub(super) fn look_up(&mut self, table: u32) {
-        self.put(&[0x41, 0x0f, 0xb7, 0xcb]); // movzx ecx, r11w
+        self.put(&[0x0f, 0xb7, 0xc8]); // movzx ecx, ax
         self.put(&[0xff, 0x24, 0xcd]); // jmp [rcx*8 + table]
         self.put(&table.to_le_bytes());
     }

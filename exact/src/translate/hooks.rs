@@ -1,6 +1,6 @@
 //! Records of calls: code that is added at the entries of chosen functions, and before every return.
 
-use super::emit::{COUNTER, Emitter, R15, RAX};
+use super::emit::{Emitter, R11, RAX};
 use super::layout;
 
 /// Bytes of a record: an entry's without vectors, and a return's.
@@ -49,15 +49,15 @@ impl Kind {
     }
 }
 
-/// `pop [r15 + 56]`, with which a return's record gets the return address: no other register is free. It is put back at once.
-pub const POP_RETURN_ADDRESS: [u8; 7] = [0x41, 0x8f, 0x87, 56, 0, 0, 0];
+/// `pop [r11 + 56]`, with which a return's record gets the return address: no other register is free. It is put back at once.
+pub const POP_RETURN_ADDRESS: [u8; 7] = [0x41, 0x8f, 0x83, 56, 0, 0, 0];
 
 const RETURN: u32 = 0;
 /// An entry has the number of its hook and one in so many bits, and the number of vectors above.
 const HOOK_BITS: u32 = 28;
 
 impl Emitter {
-    /// `mov [base + offset], register` with rax (0) or r15 as base.
+    /// `mov [base + offset], register` with rax (0) or r11 as base.
     pub(super) fn put_word(&mut self, base: u8, offset: u32, register: u8) {
         let rex = 0x48 | ((register >> 3) << 2) | (base >> 3);
         self.put(&[rex, 0x89, 0x80 | ((register & 7) << 3) | (base & 7)]);
@@ -93,15 +93,15 @@ impl Emitter {
     /// At hook number `number`: counter, stack pointer, return address, the registers of arguments.
     pub(super) fn record_entry(&mut self, number: u32, vectors: u8) {
         const BASE: u8 = 0;
-        self.save(R15, layout::SLOT_SCRATCH_2);
+        self.save(R11, layout::SLOT_SCRATCH_2);
         self.save(RAX, layout::SLOT_SCRATCH);
         self.load(RAX, layout::SLOT_RECORDS);
         let vectors = u32::from(vectors);
         self.put_kind(BASE, vectors << HOOK_BITS | (number + 1));
-        self.put_word(BASE, 8, COUNTER.0);
+        self.put_word(BASE, 8, 15);
         self.put_word(BASE, 16, 4);
-        self.put(&[0x4c, 0x8b, 0x3c, 0x24]); // mov r15, [rsp]
-        self.put_word(BASE, 24, R15.0);
+        self.put(&[0x4c, 0x8b, 0x1c, 0x24]); // mov r11, [rsp]
+        self.put_word(BASE, 24, 11);
         // rdi, rsi, rdx, rcx, r8, r9 (System V ABI, 3.2.3)
         for (index, register) in [7, 6, 2, 1, 8, 9].into_iter().enumerate() {
             self.put_word(BASE, 32 + 8 * index as u32, register);
@@ -112,16 +112,16 @@ impl Emitter {
         self.advance(BASE, ENTRY_BYTES + 8 * vectors as usize);
         self.save(RAX, layout::SLOT_RECORDS);
         self.load(RAX, layout::SLOT_SCRATCH);
-        self.load(R15, layout::SLOT_SCRATCH_2);
+        self.load(R11, layout::SLOT_SCRATCH_2);
     }
 
     /// Before a return: counter, stack pointer, the registers of results, return address.
     pub(super) fn record_return(&mut self) {
-        const BASE: u8 = R15.0;
-        self.save(R15, layout::SLOT_SCRATCH_2);
-        self.load(R15, layout::SLOT_RECORDS);
+        const BASE: u8 = 11;
+        self.save(R11, layout::SLOT_SCRATCH_2);
+        self.load(R11, layout::SLOT_RECORDS);
         self.put_kind(BASE, RETURN);
-        self.put_word(BASE, 8, COUNTER.0);
+        self.put_word(BASE, 8, 15);
         self.put_word(BASE, 16, 4);
         self.put_word(BASE, 24, 0);
         self.put_word(BASE, 32, 2);
@@ -130,7 +130,7 @@ impl Emitter {
         self.put(&POP_RETURN_ADDRESS);
         self.put(&[0x48, 0x8d, 0x64, 0x24, 0xf8]); // lea rsp, [rsp - 8], which leaves the flags
         self.advance(BASE, RETURN_BYTES);
-        self.save(R15, layout::SLOT_RECORDS);
-        self.load(R15, layout::SLOT_SCRATCH_2);
+        self.save(R11, layout::SLOT_RECORDS);
+        self.load(R11, layout::SLOT_SCRATCH_2);
     }
 }

@@ -1,10 +1,11 @@
 //! What lies where in the memory that is added to the program, and in the block of each thread that its gs register points to.
 
-/// In a thread's block: the program's own r11, while the counter is in the register.
-pub const SLOT_R11: u32 = 0;
-/// The counter, while the register has the program's r11, or an address that an indirect jump looks up.
+/// In a thread's block: the program's own r15, while the counter is in the register.
+pub const SLOT_R15: u32 = 0;
+/// The counter, while the register has the program's r15.
 pub const SLOT_COUNTER: u32 = 8;
-/// The program's rcx, while an indirect jump is looked up.
+/// rax and rcx of the program, while an indirect jump is looked up.
+pub const SLOT_RAX: u32 = 16;
 pub const SLOT_RCX: u32 = 24;
 /// Another register, for one instruction.
 pub const SLOT_SCRATCH: u32 = 32;

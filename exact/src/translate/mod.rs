@@ -1,5 +1,5 @@
 //! Translation of the program's code, block by block, into code that counts instructions and comes back where something has to be
-//! recorded. The program's own code is never changed. r11 holds the counter, and the program's r11 lies in memory (the least used
+//! recorded. The program's own code is never changed. r15 holds the counter, and the program's r15 lies in memory (the least used
 //! register of compilers); gs points to a block of the thread. Flags, the stack and all other registers are the program's own.
 
 mod block;
@@ -42,7 +42,7 @@ pub enum Mode {
 /// Why translated code has stopped at a trap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trap {
-    /// An indirect jump to an address that the table does not have; r11 holds it.
+    /// An indirect jump to an address that the table does not have; rax holds it.
     Miss,
     /// A jump to code that has no translation, or is not linked with it; the distance to fill in lies at `distance_at`.
     Exit {
@@ -348,7 +348,7 @@ impl Translator {
 
     /// Where the thread is that waits in a call, in the translation of `syscall` at `body`.
     pub fn in_call(&self, body: u64) -> Option<u64> {
-        // In front of it are a stop, the counting and the exchange of r11.
+        // In front of it are a stop, the counting and the exchange of r15.
         (body..body + 64).find(|at| matches!(self.trap(*at), Some(Trap::Returned { .. })))
     }
 

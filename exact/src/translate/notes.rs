@@ -9,7 +9,7 @@ use iced_x86::{
 };
 
 use super::block::Block;
-use super::emit::{COUNTER, Emitter, R9, R10, R15, Reg};
+use super::emit::{Emitter, R9, R10, R11, Reg};
 use super::{Trap, layout};
 use crate::operands::{is_special, kinds};
 
@@ -177,11 +177,11 @@ impl Emitter {
         self.put(&offset.to_le_bytes());
     }
 
-    /// Copies from where r15 points to the record in r10. Small values go through r15, long ones through r9.
+    /// Copies from where r11 points to the record in r10. Small values go through r11, long ones through r9.
     fn copy_value(&mut self, size: usize, offset: u32) {
         if matches!(size, 1 | 2 | 4 | 8) {
-            self.get(R15, R15, 0, size);
-            return self.put_word(10, offset, R15.0);
+            self.get(R11, R11, 0, size);
+            return self.put_word(10, offset, 11);
         }
         let mut done = 0;
         while done < size {
@@ -190,7 +190,7 @@ impl Emitter {
                 .into_iter()
                 .find(|part| done + part <= size)
                 .unwrap_or(1);
-            self.get(R9, R15, done as u32, part);
+            self.get(R9, R11, done as u32, part);
             // A part behind a whole word, such as 2 of 10 bytes.
             self.put_part(offset + done as u32, part);
             done += part;
@@ -209,7 +209,7 @@ impl Emitter {
 
     /// Takes the registers that notes need; the third only for long values.
     fn take(&mut self, third: bool) {
-        self.save(R15, layout::SLOT_FIRST);
+        self.save(R11, layout::SLOT_FIRST);
         self.save(R10, layout::SLOT_SECOND);
         if third {
             self.save(R9, layout::SLOT_THIRD);
@@ -217,7 +217,7 @@ impl Emitter {
     }
 
     fn give_back(&mut self, third: bool) {
-        self.load(R15, layout::SLOT_FIRST);
+        self.load(R11, layout::SLOT_FIRST);
         self.load(R10, layout::SLOT_SECOND);
         if third {
             self.load(R9, layout::SLOT_THIRD);
@@ -230,10 +230,10 @@ impl Emitter {
         self.save(R10, layout::SLOT_RECORDS);
     }
 
-    /// Puts the address into r15, which until then is the program's, as is r10.
+    /// Puts the address into r11, which until then is the program's, as is r10.
     fn address(&mut self, memory: &UsedMemory) -> Option<()> {
         if memory.base() == Register::None && memory.index() == Register::None {
-            self.set(R15, memory.displacement());
+            self.set(R11, memory.displacement());
         } else {
             let displacement = memory.displacement() as i64;
             let operand = MemoryOperand::new(
@@ -251,7 +251,7 @@ impl Emitter {
                 false,
                 Register::None,
             );
-            let lea = Instruction::with2(Opcode::Lea_r64_m, Register::R15, operand).ok()?;
+            let lea = Instruction::with2(Opcode::Lea_r64_m, Register::R11, operand).ok()?;
             let mut encoder = Encoder::new(64);
             encoder.encode(&lea, self.here()).ok()?;
             let bytes = encoder.take_buffer();
@@ -259,7 +259,7 @@ impl Emitter {
         }
         if memory.segment() == Register::FS {
             self.load(R10, layout::SLOT_FS);
-            self.put(&[0x4f, 0x8d, 0x3c, 0x17]); // lea r15, [r15 + r10]
+            self.put(&[0x4f, 0x8d, 0x1c, 0x13]); // lea r11, [r11 + r10]
         }
         Some(())
     }
@@ -281,7 +281,7 @@ impl Block<'_> {
         self.place(pc, true, false);
         self.e.take(false);
         self.e.load(R10, layout::SLOT_RECORDS);
-        self.e.put_word(10, 8, COUNTER.0);
+        self.e.put_word(10, 8, 15);
         self.e.put_kind(10, site);
         self.e.end_record(HEAD_BYTES);
         self.e.give_back(false);
@@ -353,22 +353,22 @@ impl Block<'_> {
         let site = self.notes.add(site);
         self.e.load(R10, layout::SLOT_RECORDS);
         // The first write meets the end of the buffer, if the record does.
-        self.e.put_word(10, length as u32 - 8, R15.0);
+        self.e.put_word(10, length as u32 - 8, 11);
         let mut offset = HEAD_BYTES as u32;
         for (index, one) in noted.iter().enumerate() {
             if index == 1 {
-                self.e.load(R15, layout::SLOT_ADDRESS);
+                self.e.load(R11, layout::SLOT_ADDRESS);
             }
-            self.e.put_word(10, offset, R15.0);
+            self.e.put_word(10, offset, 11);
             self.e.copy_value(one.size, offset + 8);
             offset += one.bytes() as u32;
         }
         self.e.put_kind(10, site);
         if self.swapped {
-            self.e.load(R15, layout::SLOT_COUNTER);
-            self.e.put_word(10, 8, R15.0);
+            self.e.load(R11, layout::SLOT_COUNTER);
+            self.e.put_word(10, 8, 11);
         } else {
-            self.e.put_word(10, 8, COUNTER.0);
+            self.e.put_word(10, 8, 15);
         }
         let later = noted.iter().any(Noted::has_new);
         if !later {
@@ -382,13 +382,13 @@ impl Block<'_> {
         })
     }
 
-    /// Takes registers, and puts the first address into r15, a second one into the thread's block.
+    /// Takes registers, and puts the first address into r11, a second one into the thread's block.
     fn addresses(&mut self, found: &[(UsedMemory, Noted)]) -> Option<()> {
         let third = found.iter().any(|(_, noted)| is_long(noted));
         self.e.take(third);
         if let [_, (second, _)] = found {
             self.e.address(second)?;
-            self.e.save(R15, layout::SLOT_ADDRESS);
+            self.e.save(R11, layout::SLOT_ADDRESS);
             self.e.give_back(false);
         }
         self.e.address(&found[0].0)
@@ -416,7 +416,7 @@ impl Block<'_> {
                 let mut offset = HEAD_BYTES as u32;
                 for one in &noted {
                     if one.has_new() {
-                        self.e.get(R15, R10, offset, 8);
+                        self.e.get(R11, R10, offset, 8);
                         let after = offset + 8 + one.value_bytes() as u32;
                         self.e.copy_value(one.size, after);
                     }
@@ -429,10 +429,10 @@ impl Block<'_> {
         }
         if instruction.mnemonic() == Mnemonic::Wrfsbase && self.notes.wanted.is_any() {
             self.place(next, false, false);
-            self.e.save(R15, layout::SLOT_FIRST);
-            self.e.put(&[0xf3, 0x49, 0x0f, 0xae, 0xc7]); // rdfsbase r15
-            self.e.save(R15, layout::SLOT_FS);
-            self.e.load(R15, layout::SLOT_FIRST);
+            self.e.save(R11, layout::SLOT_FIRST);
+            self.e.put(&[0xf3, 0x49, 0x0f, 0xae, 0xc3]); // rdfsbase r11
+            self.e.save(R11, layout::SLOT_FS);
+            self.e.load(R11, layout::SLOT_FIRST);
         }
         self.ahead = ahead;
     }

@@ -11,17 +11,10 @@ pub struct Place {
     pub ahead: u8,
     /// Whether the state at `at` is exactly the one before the instruction.
     pub boundary: bool,
-    /// Whether r11 is the program's (else it is the counter).
+    /// Whether r15 is the program's (else it is the counter).
     pub swapped: bool,
-    /// Whether an address is looked up, which r11 has: the counter and the program's rcx and r11 are in the thread's block.
+    /// Whether rax and rcx of the program are in the thread's block.
     pub saved: bool,
-}
-
-impl Place {
-    /// Whether the counter is in the thread's block, and not in r11.
-    pub fn keeps_counter(&self) -> bool {
-        self.swapped || self.saved
-    }
 }
 
 /// All of a cache, in ascending order.

@@ -4,7 +4,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::caches::Caches;
-use super::emit::{COUNTER, RCX};
+use super::emit::{RAX, RCX};
 use super::{Place, layout};
 
 pub(super) struct Table {
@@ -51,12 +51,12 @@ impl Table {
         let mut e = caches.begin(cache);
         let at = e.here();
         e.set(RCX, pc.wrapping_neg());
-        e.put(&[0x4a, 0x8d, 0x0c, 0x19]); // lea rcx, [rcx + r11]
+        e.put(&[0x48, 0x8d, 0x0c, 0x01]); // lea rcx, [rcx + rax]
         e.put(&[0xe3, 14]); // jrcxz over the jump
         let next = e.here() + 6;
         e.far_jump(caches.miss());
         e.load(RCX, layout::SLOT_RCX);
-        e.load(COUNTER, layout::SLOT_COUNTER);
+        e.load(RAX, layout::SLOT_RAX);
         let distance_at = e.jump();
         e.aim(distance_at, body);
         // In these few instructions the thread is already at `pc`, as far as the program can see.

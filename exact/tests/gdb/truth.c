@@ -122,6 +122,7 @@ static void floats(void) {
   }
 REGISTER(15)
 REGISTER(11)
+REGISTER(9)
 
 static void odd_ones(void) {
   uint64_t count = 7, total = 0, flags, expected = 5, place = 5;
@@ -166,7 +167,7 @@ static uint64_t vary(uint64_t state) {
     case 1: strings(); return state * 3;
     case 2: repeats(); return state ^ sum;
     case 3: return fib(state % 9) + state;
-    case 4: register_15(); register_11(); return state + 1;
+    case 4: register_15(); register_11(); register_9(); return state + 1;
     case 5: odd_ones(); return state / 3;
     default: floats(); return state + 11;
   }
@@ -174,7 +175,7 @@ static uint64_t vary(uint64_t state) {
 
 int main(void) {
   register_15();
-  register_11();
+  register_11(); register_9();
   odd_ones();
   repeats();
   floats();
