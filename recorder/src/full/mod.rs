@@ -133,7 +133,7 @@ pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<Ful
         next = Some(Box::new(outcome));
     }
     for pattern in filter.unmatched() {
-        observer.warning(&format!("-f '{pattern}' matches no function"));
+        observer.warning(&format!("-f '{pattern}' matches no function").into());
     }
     let whole = next.expect("the program that was started is among them");
     Ok(*whole)
