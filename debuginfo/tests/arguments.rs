@@ -8,6 +8,7 @@ use std::path::Path;
 
 use common::observed::{compare, observe, summaries_agree};
 use common::{Bench, open, program};
+use debuginfo::{ParameterPlace, ValueKind};
 
 /// Functions of the C program that optimisers may change.
 const CHANGED: [&str; 3] = ["changed", "pure_unused", "ignored_result"];
@@ -235,4 +236,36 @@ const RUST_CHANGED: [&str; 8] = [
 fn rust_optimised_is_never_wrong() {
     let options = ["-Copt-level=3", "-Csymbol-mangling-version=v0"];
     rust(&options, &RUST_CHANGED, 2);
+}
+
+#[test]
+fn fortran_arrays_of_unknown_rank_or_shape_have_no_size() {
+    let bench = Bench::new();
+    let source = "
+        module m
+        contains
+          subroutine any_rank(array, n)
+            integer :: array(..), n
+            n = rank(array)
+          end subroutine
+          subroutine any_shape(array, n)
+            integer :: array(:), n
+            n = size(array)
+          end subroutine
+          subroutine known_shape(array, n)
+            integer :: array(3, 2), n
+            n = array(1, 1)
+          end subroutine
+        end module";
+    let source = bench.write("ranks.f90", source);
+    let path = bench.compile("gfortran", &source, "ranks.so", &["-g", "-shared", "-fPIC"]);
+    let module = open(&path);
+    let functions = module.functions();
+    for (name, bytes) in [("any_rank", 0), ("any_shape", 0), ("known_shape", 24)] {
+        let function = functions.list.iter().find(|f| f.name.ends_with(name));
+        let array = &function.expect("a function of the program").params[0];
+        let found = (&array.kind, &array.place, array.indirect);
+        let expected = (&ValueKind::Struct { bytes }, &ParameterPlace::Int(0), true);
+        assert_eq!(found, expected, "{name}");
+    }
 }

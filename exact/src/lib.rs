@@ -3,9 +3,10 @@
 mod digest;
 mod error;
 mod log;
+pub mod maps;
 mod operands;
 mod outline;
-mod ptrace;
+pub mod ptrace;
 mod record;
 mod replay;
 pub mod system_calls;

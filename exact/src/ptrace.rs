@@ -19,19 +19,22 @@ fn request(request: libc::c_uint, tid: i32, address: usize, data: usize) -> Resu
 }
 
 /// Starts tracing `tid` with these options, without stopping it.
-pub(crate) fn seize(tid: i32, options: i32) -> Result<()> {
+pub fn seize(tid: i32, options: i32) -> Result<()> {
     request(libc::PTRACE_SEIZE, tid, 0, options as usize)
 }
 
-pub(crate) fn detach(tid: i32, signal: i32) -> Result<()> {
+/// Detaches from `tid`, and delivers signal `signal` (0 = none) to it if it is in signal-delivery-stop.
+pub fn detach(tid: i32, signal: i32) -> Result<()> {
     request(libc::PTRACE_DETACH, tid, 0, signal as usize)
 }
 
-pub(crate) fn cont(tid: i32, signal: i32) -> Result<()> {
+/// Resumes a stopped thread, and delivers signal `signal` (0 = none) to it.
+pub fn cont(tid: i32, signal: i32) -> Result<()> {
     request(libc::PTRACE_CONT, tid, 0, signal as usize)
 }
 
-pub(crate) fn step(tid: i32, signal: i32) -> Result<()> {
+/// Single-steps a stopped thread, and delivers signal `signal` (0 = none) to it.
+pub fn step(tid: i32, signal: i32) -> Result<()> {
     request(libc::PTRACE_SINGLESTEP, tid, 0, signal as usize)
 }
 
@@ -40,11 +43,13 @@ pub(crate) fn to_system_call(tid: i32) -> Result<()> {
     request(libc::PTRACE_SYSCALL, tid, 0, 0)
 }
 
-pub(crate) fn listen(tid: i32) -> Result<()> {
+/// Leaves a thread in its job-control stop, and makes it report the end of that.
+pub fn listen(tid: i32) -> Result<()> {
     request(libc::PTRACE_LISTEN, tid, 0, 0)
 }
 
-pub(crate) fn registers(tid: i32) -> Result<user_regs_struct> {
+/// Returns the general registers.
+pub fn registers(tid: i32) -> Result<user_regs_struct> {
     let mut registers = MaybeUninit::<user_regs_struct>::zeroed();
     request(
         libc::PTRACE_GETREGS,
@@ -56,7 +61,8 @@ pub(crate) fn registers(tid: i32) -> Result<user_regs_struct> {
     Ok(unsafe { registers.assume_init() })
 }
 
-pub(crate) fn set_registers(tid: i32, registers: &user_regs_struct) -> Result<()> {
+/// Sets the general registers.
+pub fn set_registers(tid: i32, registers: &user_regs_struct) -> Result<()> {
     request(libc::PTRACE_SETREGS, tid, 0, &raw const *registers as usize)
 }
 
@@ -105,38 +111,39 @@ pub(crate) fn restartable(tid: i32) -> Result<Restartable> {
     Ok(found)
 }
 
-/// What the signal was that the thread has stopped for.
-pub(crate) fn signal_info(tid: i32) -> Result<siginfo_t> {
+/// Returns the siginfo of the stop of `tid`. ESRCH while it runs.
+pub fn signal_info(tid: i32) -> Result<siginfo_t> {
     let mut info = MaybeUninit::<siginfo_t>::zeroed();
     request(libc::PTRACE_GETSIGINFO, tid, 0, info.as_mut_ptr() as usize)?;
     // SAFETY: the request succeeded, so the kernel filled the structure; it also is valid when all zero.
     Ok(unsafe { info.assume_init() })
 }
 
-pub(crate) fn set_signal_info(tid: i32, info: &siginfo_t) -> Result<()> {
+/// Sets the siginfo of the signal that `tid` receives when it resumes.
+pub fn set_signal_info(tid: i32, info: &siginfo_t) -> Result<()> {
     request(libc::PTRACE_SETSIGINFO, tid, 0, &raw const *info as usize)
 }
 
 /// Makes a thread stop as soon as it would run in user mode.
-pub(crate) fn interrupt(tid: i32) -> Result<()> {
+pub fn interrupt(tid: i32) -> Result<()> {
     request(libc::PTRACE_INTERRUPT, tid, 0, 0)
 }
 
-/// The message of the last event, such as the id of a new thread.
-pub(crate) fn event_message(tid: i32) -> Result<u64> {
+/// Returns the message of the last event, such as the id of a new thread.
+pub fn event_message(tid: i32) -> Result<u64> {
     let mut message = 0u64;
     request(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message as usize)?;
     Ok(message)
 }
 
-/// Sets one of the processor's debug registers.
-pub(crate) fn set_debug_register(tid: i32, number: usize, value: u64) -> Result<()> {
+/// Writes debug register `number`, 0 to 7.
+pub fn set_debug_register(tid: i32, number: usize, value: u64) -> Result<()> {
     let at = mem::offset_of!(libc::user, u_debugreg) + number * 8;
     request(libc::PTRACE_POKEUSER, tid, at, value as usize)
 }
 
-/// One of the processor's debug registers.
-pub(crate) fn debug_register(tid: i32, number: usize) -> Result<u64> {
+/// Reads debug register `number`, 0 to 7.
+pub fn debug_register(tid: i32, number: usize) -> Result<u64> {
     let at = mem::offset_of!(libc::user, u_debugreg) + number * 8;
     let mut word = 0u64;
     // SAFETY: the system call (unlike the C library's function) writes one word to `data`.
@@ -160,8 +167,8 @@ const NT_X86_XSTATE: usize = 0x202;
 /// Upper bound for the state of any processor (AMX included).
 const MOST_XSTATE_BYTES: usize = 16 << 10;
 
-/// The x87, SSE and later registers, in XSAVE's layout.
-pub(crate) fn extended_state(tid: i32) -> Result<Vec<u8>> {
+/// Returns the state of the x87, SSE and later registers (XSAVE's layout; the first 512 bytes are FXSAVE's).
+pub fn extended_state(tid: i32) -> Result<Vec<u8>> {
     let mut bytes = vec![0u8; MOST_XSTATE_BYTES];
     let mut part = libc::iovec {
         iov_base: bytes.as_mut_ptr().cast(),
@@ -177,7 +184,8 @@ pub(crate) fn extended_state(tid: i32) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-pub(crate) fn set_extended_state(tid: i32, bytes: &[u8]) -> Result<()> {
+/// Sets the state, as returned by [`extended_state`] and changed.
+pub fn set_extended_state(tid: i32, bytes: &[u8]) -> Result<()> {
     let part = libc::iovec {
         iov_base: bytes.as_ptr().cast_mut().cast(),
         iov_len: bytes.len(),

@@ -226,7 +226,7 @@ impl Context {
         }
         let wait = Wait {
             patience: Some(PATIENCE),
-            notify: &mut |notice| (self.progress)(&notice.text),
+            notify: &mut |notice| (self.progress)(&words::notice(notice).one_line()),
         };
         client.call::<V>(args, session, wait).map_err(failure)
     }

@@ -3,7 +3,7 @@
 //! A model may have no shell. Only hints are translated: a message or a value may quote the program.
 
 use serde_json::json;
-use server::protocol::Failure;
+use server::protocol::{Failure, Notice};
 
 /// Phrases of hints about the command line, and their counterparts here. A longer phrase precedes those that it
 /// contains.
@@ -41,6 +41,14 @@ const WORDS: &[(&str, &str)] = &[
     (
         "name a folder made by \"hindsight record\"",
         r#"debug_session {"action": "list"} shows recordings"#,
+    ),
+    (
+        "record fewer functions with -f or -x, limit the size with --max-size, or delete recordings with hindsight rm",
+        "record fewer functions: debug_launch with functions or exclude; or have recordings deleted",
+    ),
+    (
+        r#"`hindsight sql REC "SELECT name FROM functions"` of a recording without -f lists names"#,
+        r#"debug_sql {"sql": "SELECT name FROM functions"} lists names if all functions were recorded"#,
     ),
     (
         "give more with hindsight sql --memory 8GB, or ask for less",
@@ -229,6 +237,12 @@ pub fn failure(mut failure: Failure) -> Failure {
     failure
 }
 
+/// Writes the hint of a notice in the words of the tools.
+pub fn notice(mut notice: Notice) -> Notice {
+    notice.hint = notice.hint.as_deref().map(of_tools);
+    notice
+}
+
 /// Returns the call of a tool for a command that would show more about a value in a second run: a model may have no
 /// shell.
 pub fn second_run(command: &str, expression: &str) -> Option<String> {
@@ -277,6 +291,8 @@ fn full_answers(command: &str, expression: &str) -> String {
 mod tests {
     use std::path::Path;
 
+    use server::protocol::NoticeKind;
+
     use super::*;
 
     #[test]
@@ -310,6 +326,30 @@ mod tests {
                 wanted,
                 "no translation is translated again"
             );
+        }
+    }
+
+    #[test]
+    fn a_warning_hints_at_tools_and_keeps_its_text() {
+        let text = "-f 'hindsight pause' matches no function".to_owned();
+        for (hint, wanted) in [
+            (
+                r#"`hindsight sql REC "SELECT name FROM functions"` of a recording without -f lists names"#,
+                r#"debug_sql {"sql": "SELECT name FROM functions"} lists names if all functions were recorded"#,
+            ),
+            (
+                "record fewer functions with -f or -x, limit the size with --max-size, or delete recordings with hindsight rm",
+                "record fewer functions: debug_launch with functions or exclude; or have recordings deleted",
+            ),
+        ] {
+            let told = notice(Notice {
+                kind: NoticeKind::Warning,
+                text: text.clone(),
+                hint: Some(hint.to_owned()),
+                may_leave: false,
+            });
+            assert_eq!(told.text, text);
+            assert_eq!(told.hint.as_deref(), Some(wanted));
         }
     }
 

@@ -31,7 +31,6 @@ mod rows;
 mod rules;
 pub mod runs;
 mod session;
-mod shell;
 mod short_names;
 pub mod slower;
 mod state;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use query::Session;
 use query::compare::{
-    Asked, Comparison, How, Kind, Place, RuleTexts, Rules, Stop, Twin, compare, compare_both,
+    Asked, Comparison, How, Kind, RuleTexts, Rules, Stop, ThreadEvent, Twin, compare, compare_both,
 };
 use store::manifest::RecordingId;
 use store::recording::{Created, OnTaken, OpenRecording};
@@ -383,7 +383,7 @@ fn twins(a: &str, b: &str, seqs: &[u64]) -> Vec<String> {
     let asked = asked();
     let (_, twins) = compare_both((&a, "a"), (&b, "b"), &asked).unwrap();
     let twin = |seq: &u64| {
-        let at = Place {
+        let at = ThreadEvent {
             seq: *seq,
             tid: 100,
         };

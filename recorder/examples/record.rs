@@ -5,7 +5,7 @@ impl Observer for Print {
     fn setup(&self, message: &str) {
         eprintln!("setup: {message}");
     }
-    fn warning(&self, message: &str) {
+    fn warning(&self, message: &debuginfo::Diagnostic) {
         eprintln!("warning: {message}");
     }
 }

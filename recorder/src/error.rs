@@ -144,9 +144,16 @@ impl Error {
     /// Returns the message, its causes and the next step as one text, for places with room for one line only.
     #[must_use]
     pub fn one_line(&self) -> String {
-        let message = with_causes(self);
-        let hint = self.hint();
-        Diagnostic { message, hint }.one_line()
+        self.diagnostic().one_line()
+    }
+
+    /// Returns the message with its causes, and the next step.
+    #[must_use]
+    pub fn diagnostic(&self) -> Diagnostic {
+        Diagnostic {
+            message: with_causes(self),
+            hint: self.hint(),
+        }
     }
 
     /// Returns whether the target could not be started or attached to (the CLI's exit code 4).

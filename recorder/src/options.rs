@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{ffi::OsString, num::NonZeroU64, sync::Arc, time::Duration};
 
+use debuginfo::Diagnostic;
 use serde::{Deserialize, Serialize};
 use store::manifest::Lineage;
 pub use store::manifest::OnFull;
@@ -197,8 +198,8 @@ pub trait Observer: Sync {
     }
 
     /// Reports something the user should know. The recording continues.
-    fn warning(&self, message: &str) {
-        let _ = message;
+    fn warning(&self, warning: &Diagnostic) {
+        let _ = warning;
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use debuginfo::Diagnostic;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use server::quantity::{count, grouped};
 
@@ -239,8 +240,8 @@ impl recorder::Observer for Progress {
         Progress::sealing(self, done_events, done_bytes, total_bytes);
     }
 
-    fn warning(&self, text: &str) {
-        Progress::warning(self, text);
+    fn warning(&self, warning: &Diagnostic) {
+        Progress::warning(self, &warning.one_line());
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use debuginfo::Diagnostic;
 use recorder::Observer;
 use replay::CoreOptions;
 use server::past::{completed_with, of_replay};
@@ -66,8 +67,8 @@ pub fn complete(folder: &Path) -> Result<(), Error> {
 struct OnStderr;
 
 impl Observer for OnStderr {
-    fn warning(&self, message: &str) {
-        eprintln!("hindsight: {}", escaped(message));
+    fn warning(&self, warning: &Diagnostic) {
+        eprintln!("hindsight: {}", escaped(&warning.one_line()));
     }
 }
 

@@ -78,7 +78,7 @@ impl LoggedWrite {
 
 /// What all writes to one place of one name wrote.
 #[derive(Clone, Debug)]
-struct Place {
+struct LoggedRange {
     range: Range<u64>,
     /// The number of its name.
     target: usize,
@@ -91,7 +91,7 @@ struct Place {
 /// What all logged writes wrote, by place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedBytes {
-    places: Vec<Place>,
+    places: Vec<LoggedRange>,
     /// The places by range and name: a variable of a function has many.
     by_range: FxHashMap<(u64, u64, usize), usize>,
     /// All writes in order: event, place, and number among those to the place.
@@ -125,7 +125,7 @@ impl LoggedBytes {
         let key = (range.start, range.end, target);
         let known = *self.by_range.entry(key).or_insert(self.places.len());
         if known == self.places.len() {
-            self.places.push(Place {
+            self.places.push(LoggedRange {
                 range,
                 target,
                 seqs: Vec::new(),

@@ -65,6 +65,9 @@ pub struct Notice {
     pub kind: NoticeKind,
     /// The text, for people.
     pub text: String,
+    /// The next step after a warning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// The operation ends when the client leaves.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_leave: bool,
@@ -77,8 +80,23 @@ impl Notice {
         Notice {
             kind,
             text,
+            hint: None,
             may_leave: false,
         }
+    }
+
+    pub(crate) fn warning(warning: Diagnostic) -> Notice {
+        Notice {
+            hint: warning.hint,
+            ..Notice::new(NoticeKind::Warning, warning.message)
+        }
+    }
+
+    /// Returns the text and the next step as one line.
+    #[must_use]
+    pub fn one_line(&self) -> String {
+        let (message, hint) = (self.text.clone(), self.hint.clone());
+        Diagnostic { message, hint }.one_line()
     }
 }
 

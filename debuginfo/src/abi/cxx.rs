@@ -3,13 +3,13 @@
 //!
 //! DWARF 5 states it (`DW_AT_calling_convention`). For older versions, the members and special member functions tell.
 
+use gimli::AttributeValue;
 use gimli::constants as dw;
-use gimli::{AttributeValue, DwVirtuality};
 
 use super::Types;
-use super::members::Member;
-use super::shape::Shape;
+use super::form::{Form, fields, members};
 use crate::dies::Die;
+use crate::types::{DieId, Field, Node, Role};
 
 /// How objects of a class are passed. The answer for a class is the greatest of the answers for its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,13 +23,16 @@ pub(super) enum ClassPassing {
 use ClassPassing::{ByReference, ByValue, Unclear};
 
 impl<'a> Types<'_, '_, 'a> {
-    pub(super) fn class_passing(&self, class: &Die<'a>) -> ClassPassing {
+    pub(super) fn class_passing(&self, class: &Node) -> ClassPassing {
         let mut visits = super::MAX_VISITS;
         self.passing_of(class, 0, &mut visits)
     }
 
-    fn passing_of(&self, class: &Die<'a>, depth: u32, visits: &mut u32) -> ClassPassing {
-        match self.session.attr(class, dw::DW_AT_calling_convention) {
+    fn passing_of(&self, class: &Node, depth: u32, visits: &mut u32) -> ClassPassing {
+        let Some(die) = class.id.and_then(|id| self.die(id)) else {
+            return Unclear;
+        };
+        match self.session.attr(&die, dw::DW_AT_calling_convention) {
             Some(AttributeValue::CallingConvention(dw::DW_CC_pass_by_reference)) => {
                 return ByReference;
             }
@@ -40,62 +43,44 @@ impl<'a> Types<'_, '_, 'a> {
             return Unclear;
         }
         *visits -= 1;
-        if self.has_virtual_base(class) || self.has_vtable(class) {
+        if fields(class).iter().any(is_virtual) {
             return ByReference;
         }
-        match self.by_functions(class) {
+        match self.by_functions(class, &die) {
             ByReference => ByReference,
             other => other.max(self.by_parts(class, depth, visits)),
         }
     }
 
-    fn has_virtual_base(&self, class: &Die<'a>) -> bool {
-        let bases = self.session.children(class, &[dw::DW_TAG_inheritance]);
-        bases.iter().any(|base| {
-            let value = self.session.attr(base, dw::DW_AT_virtuality);
-            matches!(value, Some(AttributeValue::Virtuality(v)) if v != DwVirtuality(0))
-        })
-    }
-
-    /// A class with virtual functions has a constructor that sets the vtable's address.
-    fn has_vtable(&self, class: &Die<'a>) -> bool {
-        let members = self.session.children(class, &[dw::DW_TAG_member]);
-        members.iter().any(|member| {
-            let name = self.session.string(member, dw::DW_AT_name);
-            name.is_some_and(|n| n.slice().starts_with(b"_vptr"))
-        })
-    }
-
-    fn by_parts(&self, class: &Die<'a>, depth: u32, visits: &mut u32) -> ClassPassing {
-        let of_part = |member: Member<'a>| {
-            let mut of = member.of;
-            while let Shape::Array { element, .. } = self.shape(&of) {
+    fn by_parts(&self, class: &Node, depth: u32, visits: &mut u32) -> ClassPassing {
+        let of_part = |member: &Field| {
+            let mut form = self.form(&self.linked(&member.ty));
+            while let Form::Array { element, .. } = &form {
                 if *visits == 0 {
                     return Unclear;
                 }
                 *visits -= 1;
-                of = element;
+                form = self.form(element);
             }
-            match self.shape(&of) {
-                Shape::Record(part) => self.passing_of(&part, depth + 1, visits),
+            match form {
+                Form::Record(part) => self.passing_of(&part, depth + 1, visits),
                 _ => ByValue,
             }
         };
-        let parts = self.members(class).into_iter().map(of_part);
+        let parts = members(fields(class)).map(of_part);
         parts.max().unwrap_or(ByValue)
     }
 
     /// Checks for a user-provided destructor, copy or move constructor, or for deleted copy and move constructors only.
-    fn by_functions(&self, class: &Die<'a>) -> ClassPassing {
-        let name = self.session.string(class, dw::DW_AT_name);
-        let full_name = name.as_ref().map_or(&b""[..], |n| n.slice());
+    fn by_functions(&self, class: &Node, die: &Die<'a>) -> ClassPassing {
         // Constructors of a class template instance are named without the template arguments.
-        let name = full_name.split(|b| *b == b'<').next().unwrap_or_default();
+        let name = class.name.as_deref().and_then(|n| n.split('<').next());
+        let name = name.unwrap_or_default().as_bytes();
         let mut deleted = 0;
         let mut usable = 0;
         let mut unclear = false;
         let (mut copies, mut copies_more) = (false, false);
-        for function in self.session.children(class, &[dw::DW_TAG_subprogram]) {
+        for function in self.session.children(die, &[dw::DW_TAG_subprogram]) {
             let Some(called) = self.session.string(&function, dw::DW_AT_name) else {
                 continue;
             };
@@ -136,7 +121,7 @@ impl<'a> Types<'_, '_, 'a> {
 
     /// Returns how many parameters follow the first one of a constructor if the first is a reference to its own class,
     /// else `None`.
-    fn arguments_behind_own_class(&self, function: &Die<'a>, class: &Die<'a>) -> Option<usize> {
+    fn arguments_behind_own_class(&self, function: &Die<'a>, class: &Node) -> Option<usize> {
         let params = self
             .session
             .children(function, &[dw::DW_TAG_formal_parameter]);
@@ -151,7 +136,8 @@ impl<'a> Types<'_, '_, 'a> {
             dw::DW_TAG_reference_type | dw::DW_TAG_rvalue_reference_type
         );
         let target = self.session.follow(&reference, dw::DW_AT_type)?;
-        let is_own = matches!(self.shape(&target), Shape::Record(r) if r.key() == class.key());
+        let target = self.form(&self.node(DieId::of(&target)));
+        let is_own = matches!(target, Form::Record(record) if record.id == class.id);
         (is_reference && is_own).then_some(more.len())
     }
 
@@ -182,6 +168,17 @@ impl<'a> Types<'_, '_, 'a> {
         let own = own.and_then(|root| producer(&root));
         let using = || self.session.root(self.unit.0, self.unit.1).ok();
         own.or_else(|| producer(&using()?)).unwrap_or(false)
+    }
+}
+
+/// Returns whether a field exists for virtual functions or bases. The constructor of a class with virtual functions sets
+/// the address of the vtable.
+fn is_virtual(field: &Field) -> bool {
+    let is_vtable = || field.name.as_ref().is_some_and(|n| n.starts_with("_vptr"));
+    match field.role {
+        Role::VirtualBase => true,
+        Role::Member => is_vtable(),
+        Role::Base | Role::Static => false,
     }
 }
 

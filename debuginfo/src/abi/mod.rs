@@ -2,20 +2,18 @@
 
 pub(crate) mod args;
 mod cxx;
-mod members;
+mod form;
 mod rust;
-mod shape;
 mod sysv;
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::cache::Cache;
 use crate::dies::{Die, DieReader, Home};
 use crate::model::ValueKind;
-use crate::types::enumerators;
-use shape::{Encoding, Shape};
+use crate::types::{DieId, Enumerator, Node, Shape};
+use form::{Encoding, Form};
 
 /// DIEs visited to classify one type, at most. No type of 16 bytes has as many.
 const MAX_VISITS: u32 = 4096;
@@ -107,15 +105,14 @@ impl TypeInfo {
     }
 }
 
-type Key = (Home, usize, usize);
-
 /// Classifies types and caches the answers.
 pub(crate) struct Types<'s, 't, 'a> {
     session: &'s DieReader<'t, 'a>,
     /// The unit whose functions are examined.
     unit: (Home, usize),
-    known: RefCell<HashMap<(Key, Abi), Rc<TypeInfo>>>,
-    layouts: RefCell<HashMap<Key, (u64, u64)>>,
+    known: Cache<(DieId, Abi), Rc<TypeInfo>, MAX_REMEMBERED>,
+    nodes: Cache<DieId, Arc<Node>, MAX_REMEMBERED>,
+    layouts: Cache<DieId, (u64, u64), MAX_REMEMBERED>,
 }
 
 impl<'s, 't, 'a> Types<'s, 't, 'a> {
@@ -124,50 +121,43 @@ impl<'s, 't, 'a> Types<'s, 't, 'a> {
         Types {
             session,
             unit,
-            known: RefCell::default(),
-            layouts: RefCell::default(),
+            known: Cache::default(),
+            nodes: Cache::default(),
+            layouts: Cache::default(),
         }
     }
 
     /// Returns the type that `die` describes, as `abi` passes it.
     pub(crate) fn info(&self, die: &Die<'a>, abi: Abi) -> Rc<TypeInfo> {
-        let key = (die.key(), abi);
-        if let Some(known) = self.known.borrow().get(&key) {
-            return known.clone();
-        }
-        let info = Rc::new(self.compute(die, abi));
-        let mut known = self.known.borrow_mut();
-        if known.len() >= MAX_REMEMBERED {
-            known.clear();
-        }
-        known.insert(key, info.clone());
-        info
+        let id = DieId::of(die);
+        let compute = || Rc::new(self.compute(&self.node(id), abi));
+        self.known.get(&(id, abi), compute)
     }
 
-    fn compute(&self, die: &Die<'a>, abi: Abi) -> TypeInfo {
-        let shape = self.shape(die);
-        if matches!(shape, Shape::Unknown) {
+    fn compute(&self, of: &Arc<Node>, abi: Abi) -> TypeInfo {
+        let form = self.form(of);
+        if matches!(form, Form::Unknown) {
             return TypeInfo::unknown();
         }
-        let (size, align) = self.layout(die);
+        let (size, align) = self.layout(of);
         TypeInfo {
-            kind: self.kind(&shape, size),
+            kind: self.kind(&form, size),
             size,
             align,
             passing: match abi {
-                Abi::SysV { cxx } => self.sysv_passing(&shape, size, cxx),
-                Abi::Rust => self.rust_passing(&shape, size),
+                Abi::SysV { cxx } => self.sysv_passing(&form, size, cxx),
+                Abi::Rust => self.rust_passing(&form, size),
                 Abi::Other => Passing::Unknown,
             },
         }
     }
 
-    fn kind(&self, shape: &Shape<'a>, size: u64) -> ValueKind {
+    fn kind(&self, form: &Form, size: u64) -> ValueKind {
         let bytes = u8::try_from(size).unwrap_or(u8::MAX);
-        match shape {
-            _ if size == 0 && matches!(shape, Shape::Base(_) | Shape::Void) => ValueKind::Void,
-            Shape::Void => ValueKind::Void,
-            Shape::Base(encoding) => match encoding {
+        match form {
+            _ if size == 0 && matches!(form, Form::Base(_) | Form::Void) => ValueKind::Void,
+            Form::Void => ValueKind::Void,
+            Form::Base(encoding) => match encoding {
                 Encoding::Bool => ValueKind::Bool,
                 Encoding::Char if bytes <= 4 => ValueKind::Char { bytes },
                 Encoding::Signed if size <= 16 => ValueKind::Int {
@@ -181,27 +171,34 @@ impl<'s, 't, 'a> Types<'s, 't, 'a> {
                 Encoding::Float | Encoding::X87 | Encoding::Quad => ValueKind::Float { bytes },
                 _ => ValueKind::Struct { bytes: size },
             },
-            Shape::Pointer => ValueKind::Pointer,
-            Shape::MemberPointer => ValueKind::Int {
+            Form::Pointer => ValueKind::Pointer,
+            Form::MemberPointer => ValueKind::Int {
                 bytes,
                 signed: true,
             },
-            Shape::Enum(die) => self.enum_kind(die, bytes),
-            Shape::Record(_) | Shape::Array { .. } | Shape::MethodPointer => {
+            Form::Enum(node) => self.enum_kind(node, bytes),
+            Form::Record(_) | Form::Array { .. } | Form::MethodPointer => {
                 ValueKind::Struct { bytes: size }
             }
-            Shape::Unknown => ValueKind::Unknown,
+            Form::Unknown => ValueKind::Unknown,
         }
     }
 
-    fn enum_kind(&self, die: &Die<'a>, bytes: u8) -> ValueKind {
+    fn enum_kind(&self, node: &Node, bytes: u8) -> ValueKind {
+        let Shape::Enum {
+            target,
+            enumerators,
+            ..
+        } = &node.shape
+        else {
+            return ValueKind::Unknown;
+        };
         // For unsigned enumerations, the `i64` holds the bits of the value.
-        let all = enumerators(self.session, die, true).into_iter();
-        let all = all.map(|one| (one.value as i64, one.name));
-        let names: Vec<(i64, String)> = all.take(MAX_ENUM_NAMES).collect();
-        let underlying = self.session.follow(die, gimli::DW_AT_type);
-        let signed = match underlying.map(|t| self.shape(&t)) {
-            Some(Shape::Base(encoding)) => encoding == Encoding::Signed,
+        let named = |one: &Enumerator| (one.value as i64, one.name.clone());
+        let names: Vec<(i64, String)> =
+            enumerators.iter().take(MAX_ENUM_NAMES).map(named).collect();
+        let signed = match self.form(&self.linked(target)) {
+            Form::Base(encoding) => encoding == Encoding::Signed,
             _ => names.iter().any(|(value, _)| *value < 0),
         };
         ValueKind::Enum {

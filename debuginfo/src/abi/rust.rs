@@ -6,12 +6,9 @@
 //! one integer, everything else by address. Callers of this module compare its answers with the function's locations
 //! and first instructions.
 
-use gimli::constants as dw;
-
-use super::members::{Member, member};
-use super::shape::{Encoding, Shape};
+use super::form::{Encoding, Form, fields, members, offset};
 use super::{MAX_VISITS, Passing, RegClass, Types};
-use crate::dies::Die;
+use crate::types::{Branch, Field, Keyword, Node, Shape, VariantPart};
 
 /// A value that fits a register (or two, for 128-bit integers).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,10 +65,10 @@ fn pair_size(a: Scalar, b: Scalar) -> u64 {
     (second_offset(a, b) + b.bytes()).next_multiple_of(align)
 }
 
-impl<'a> Types<'_, '_, 'a> {
-    pub(super) fn rust_passing(&self, shape: &Shape<'a>, size: u64) -> Passing {
+impl Types<'_, '_, '_> {
+    pub(super) fn rust_passing(&self, form: &Form, size: u64) -> Passing {
         let mut visits = MAX_VISITS;
-        match self.repr(shape, size, 0, &mut visits) {
+        match self.repr(form, size, 0, &mut visits) {
             Repr::Zst => Passing::Empty,
             Repr::Scalar(Scalar::Int(16)) => Passing::Regs {
                 first: Some(RegClass::Int),
@@ -96,54 +93,53 @@ impl<'a> Types<'_, '_, 'a> {
         }
     }
 
-    fn repr(&self, shape: &Shape<'a>, size: u64, depth: u32, visits: &mut u32) -> Repr {
+    fn repr(&self, form: &Form, size: u64, depth: u32, visits: &mut u32) -> Repr {
         if depth > 32 || *visits == 0 {
             return Repr::Unknown;
         }
         *visits -= 1;
-        match shape {
-            Shape::Unknown => Repr::Unknown,
-            Shape::Void => Repr::Zst,
+        match form {
+            Form::Unknown => Repr::Unknown,
+            Form::Void => Repr::Zst,
             _ if size == 0 => Repr::Zst,
             // This limit also keeps the sums below small.
-            Shape::Base(_) | Shape::Enum(_) if size > 16 => Repr::Unknown,
-            Shape::Base(Encoding::Float | Encoding::Quad | Encoding::X87) => {
+            Form::Base(_) | Form::Enum(_) if size > 16 => Repr::Unknown,
+            Form::Base(Encoding::Float | Encoding::Quad | Encoding::X87) => {
                 Repr::Scalar(Scalar::Float(size))
             }
-            Shape::Base(_) | Shape::Enum(_) | Shape::MemberPointer => {
-                Repr::Scalar(Scalar::Int(size))
-            }
-            Shape::Pointer => Repr::Scalar(Scalar::Pointer),
-            Shape::MethodPointer | Shape::Array { .. } => Repr::Memory,
-            Shape::Record(die) => match self
-                .session
-                .children(die, &[dw::DW_TAG_variant_part])
-                .first()
-            {
-                Some(part) => self.enum_repr(part, size, depth, visits),
-                None if self.session.tag(die) == Some(dw::DW_TAG_union_type) => {
-                    self.union_repr(die, size, depth, visits)
-                }
-                None => self.struct_repr(die, size, depth, visits),
+            Form::Base(_) | Form::Enum(_) | Form::MemberPointer => Repr::Scalar(Scalar::Int(size)),
+            Form::Pointer => Repr::Scalar(Scalar::Pointer),
+            Form::MethodPointer | Form::Array { .. } => Repr::Memory,
+            Form::Record(record) => match &record.shape {
+                Shape::Aggregate {
+                    variants: Some(part),
+                    ..
+                } => self.enum_repr(part, size, depth, visits),
+                Shape::Aggregate {
+                    keyword: Keyword::Union,
+                    ..
+                } => self.union_repr(record, size, depth, visits),
+                _ => self.struct_repr(record, size, depth, visits),
             },
         }
     }
 
-    /// Returns the fields that have bytes, with their representations.
-    fn fields(&self, die: &Die<'a>, depth: u32, visits: &mut u32) -> Vec<(u64, u64, Repr)> {
-        let read = |m: Member<'a>| {
-            let shape = self.shape(&m.of);
-            let (size, _) = self.layout(&m.of);
-            (m.offset, size, self.repr(&shape, size, depth + 1, visits))
+    /// Returns the members that have bytes: offset, size and representation.
+    fn parts(&self, record: &Node, depth: u32, visits: &mut u32) -> Vec<(u64, u64, Repr)> {
+        let read = |member: &Field| {
+            let of = self.linked(&member.ty);
+            let (size, _) = self.layout(&of);
+            let repr = self.repr(&self.form(&of), size, depth + 1, visits);
+            (offset(member), size, repr)
         };
-        let fields = self.members(die).into_iter().map(read);
-        fields.filter(|(_, _, repr)| *repr != Repr::Zst).collect()
+        let parts = members(fields(record)).map(read);
+        parts.filter(|(_, _, repr)| *repr != Repr::Zst).collect()
     }
 
-    fn struct_repr(&self, die: &Die<'a>, size: u64, depth: u32, visits: &mut u32) -> Repr {
-        let mut fields = self.fields(die, depth, visits);
-        fields.sort_unstable_by_key(|(offset, ..)| *offset);
-        match fields.as_slice() {
+    fn struct_repr(&self, record: &Node, size: u64, depth: u32, visits: &mut u32) -> Repr {
+        let mut parts = self.parts(record, depth, visits);
+        parts.sort_unstable_by_key(|(at, ..)| *at);
+        match parts.as_slice() {
             [] => Repr::Memory,
             [(0, bytes, repr)] if *bytes == size => *repr,
             [(_, _, Repr::Unknown)] => Repr::Unknown,
@@ -156,67 +152,61 @@ impl<'a> Types<'_, '_, 'a> {
         }
     }
 
-    fn union_repr(&self, die: &Die<'a>, size: u64, depth: u32, visits: &mut u32) -> Repr {
-        let fields = self.fields(die, depth, visits);
-        let Some((_, _, first)) = fields.first() else {
+    fn union_repr(&self, record: &Node, size: u64, depth: u32, visits: &mut u32) -> Repr {
+        let parts = self.parts(record, depth, visits);
+        let Some((_, _, first)) = parts.first() else {
             return Repr::Memory;
         };
-        let same = fields
+        let same = parts
             .iter()
             .all(|(_, bytes, repr)| repr == first && *bytes == size);
         if same { *first } else { Repr::Memory }
     }
 
-    fn enum_repr(&self, part: &Die<'a>, size: u64, depth: u32, visits: &mut u32) -> Repr {
-        let variants = self.session.children(part, &[dw::DW_TAG_variant]);
-        let bodies: Vec<_> = variants
-            .iter()
-            .filter_map(|v| Some((v, self.members(v).into_iter().next()?)))
+    fn enum_repr(&self, part: &VariantPart, size: u64, depth: u32, visits: &mut u32) -> Repr {
+        let branches = part.branches.iter();
+        let bodies: Vec<(&Branch, &Field)> = branches
+            .filter_map(|branch| Some((branch, members(&branch.fields).next()?)))
             .collect();
-        let tag = self
-            .session
-            .follow(part, dw::DW_AT_discr)
-            .and_then(|die| member(self.session, die));
-        let Some(tag) = tag else {
+        let Some(tag) = members(part.discriminant.as_slice()).next() else {
             // An enum with one variant is laid out like a struct.
             return match bodies.as_slice() {
                 [(_, body)] => self.body_repr(body, size, depth, visits),
                 _ => Repr::Unknown,
             };
         };
-        let is_niche = |v: &&Die<'a>| self.session.attr(v, dw::DW_AT_discr_value).is_none();
-        let holder = bodies.iter().find(|(v, _)| is_niche(v));
+        let is_niche = |branch: &Branch| branch.values.is_empty();
+        let holder = bodies.iter().position(|(branch, _)| is_niche(branch));
+        let bodies: Vec<&Field> = bodies.into_iter().map(|(_, body)| body).collect();
         match holder {
-            Some((_, body)) => self.niche_repr(body, &bodies, size, depth, visits),
-            None => self.tagged_repr(&tag, &bodies, size, depth, visits),
+            Some(holder) => self.niche_repr(holder, &bodies, size, depth, visits),
+            None => self.tagged_repr(tag, &bodies, size, depth, visits),
         }
     }
 
-    fn body_repr(&self, body: &Member<'a>, size: u64, depth: u32, visits: &mut u32) -> Repr {
-        let shape = self.shape(&body.of);
-        self.repr(&shape, size, depth + 1, visits)
+    fn body_repr(&self, body: &Field, size: u64, depth: u32, visits: &mut u32) -> Repr {
+        let form = self.form(&self.linked(&body.ty));
+        self.repr(&form, size, depth + 1, visits)
     }
 
-    /// The tag is encoded in values that a field of one variant never has.
+    /// The tag is encoded in values that a field of variant `holder` never has.
     fn niche_repr(
         &self,
-        holder: &Member<'a>,
-        bodies: &[(&Die<'a>, Member<'a>)],
+        holder: usize,
+        bodies: &[&Field],
         size: u64,
         depth: u32,
         visits: &mut u32,
     ) -> Repr {
-        for (_, body) in bodies
-            .iter()
-            .filter(|(_, b)| b.die.key() != holder.die.key())
-        {
-            if let Shape::Record(die) = self.shape(&body.of)
-                && !self.fields(&die, depth, visits).is_empty()
+        for (index, body) in bodies.iter().enumerate() {
+            if index != holder
+                && let Form::Record(record) = self.form(&self.linked(&body.ty))
+                && !self.parts(&record, depth, visits).is_empty()
             {
                 return Repr::Memory;
             }
         }
-        match self.body_repr(holder, size, depth, visits) {
+        match self.body_repr(bodies[holder], size, depth, visits) {
             Repr::Zst => Repr::Memory,
             repr => repr,
         }
@@ -225,23 +215,23 @@ impl<'a> Types<'_, '_, 'a> {
     /// A separate tag. It forms a pair with the payload if all variants keep one scalar at the same offset.
     fn tagged_repr(
         &self,
-        tag: &Member<'a>,
-        bodies: &[(&Die<'a>, Member<'a>)],
+        tag: &Field,
+        bodies: &[&Field],
         size: u64,
         depth: u32,
         visits: &mut u32,
     ) -> Repr {
-        let tag_size = self.layout(&tag.of).0;
+        let tag_size = self.layout(&self.linked(&tag.ty)).0;
         let tag_scalar = Scalar::Int(tag_size);
         let mut common: Option<(u64, Scalar)> = None;
-        for (_, body) in bodies {
-            let Shape::Record(die) = self.shape(&body.of) else {
+        for body in bodies {
+            let Form::Record(record) = self.form(&self.linked(&body.ty)) else {
                 return Repr::Unknown;
             };
-            let mut fields = self.fields(&die, depth, visits);
+            let mut parts = self.parts(&record, depth, visits);
             // No variant should list the tag among its fields; drop it in case one does.
-            fields.retain(|(offset, ..)| *offset >= tag.offset.saturating_add(tag_size));
-            common = match (fields.as_slice(), common) {
+            parts.retain(|(at, ..)| *at >= offset(tag).saturating_add(tag_size));
+            common = match (parts.as_slice(), common) {
                 ([], common) => common,
                 ([(at, _, Repr::Scalar(new))], None) => Some((*at, *new)),
                 ([(at, _, Repr::Scalar(new))], Some((old_at, old))) if *at == old_at => {

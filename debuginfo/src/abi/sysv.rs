@@ -1,12 +1,11 @@
 //! The classification algorithm of the System V AMD64 ABI (section 3.2.3), as gcc and clang implement it.
 
-use gimli::constants as dw;
+use std::sync::Arc;
 
 use super::cxx::ClassPassing;
-use super::shape::{Encoding, Shape};
+use super::form::{Encoding, Form, fields, members, offset};
 use super::{MAX_VISITS, Passing, RegClass, Types};
-use crate::dies::Die;
-use crate::types::BitRange;
+use crate::types::{BitRange, Field, Node, Shape};
 
 /// The class of an eightbyte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,66 +53,66 @@ impl Eightbytes {
     }
 }
 
-impl<'a> Types<'_, '_, 'a> {
-    pub(super) fn sysv_passing(&self, shape: &Shape<'a>, size: u64, cxx: bool) -> Passing {
-        if let (Shape::Record(class), true) = (shape, cxx) {
+impl Types<'_, '_, '_> {
+    pub(super) fn sysv_passing(&self, form: &Form, size: u64, cxx: bool) -> Passing {
+        if let (Form::Record(class), true) = (form, cxx) {
             match self.class_passing(class) {
                 ClassPassing::ByReference => return Passing::Reference,
                 ClassPassing::Unclear => return Passing::Unknown,
                 ClassPassing::ByValue => {}
             }
         }
-        match shape {
-            Shape::Void => Passing::Empty,
-            Shape::Unknown => Passing::Unknown,
-            Shape::Base(Encoding::ComplexX87) => Passing::X87,
+        match form {
+            Form::Void => Passing::Empty,
+            Form::Unknown => Passing::Unknown,
+            Form::Base(Encoding::ComplexX87) => Passing::X87,
             // Wider vectors take one register if the function was compiled for AVX, which is not recorded.
-            Shape::Array { vector: true, .. } if size > 16 => Passing::Unknown,
-            Shape::Record(die) if size > 16 && self.is_wide_vector(die, size) => Passing::Unknown,
+            Form::Array { vector: true, .. } if size > 16 => Passing::Unknown,
+            Form::Record(node) if size > 16 && self.is_wide_vector(node, size) => Passing::Unknown,
             _ if size > 16 => Passing::Stack,
-            _ => self.small(shape, size),
+            _ => self.small(form, size),
         }
     }
 
-    fn small(&self, shape: &Shape<'a>, size: u64) -> Passing {
+    fn small(&self, form: &Form, size: u64) -> Passing {
         let mut parts = Eightbytes {
             classes: [Class::None; 2],
             visits: MAX_VISITS,
             unknown: false,
         };
-        self.classify(shape, size, 0, 0, &mut parts);
+        self.classify(form, size, 0, 0, &mut parts);
         if parts.unknown {
             return Passing::Unknown;
         }
         passing(parts.classes)
     }
 
-    fn classify(&self, shape: &Shape<'a>, size: u64, at: u64, depth: u32, out: &mut Eightbytes) {
+    fn classify(&self, form: &Form, size: u64, at: u64, depth: u32, out: &mut Eightbytes) {
         if depth > 32 || out.visits == 0 {
             out.unknown = true;
             return;
         }
         out.visits -= 1;
-        match shape {
-            Shape::Void => {}
-            Shape::Unknown => out.unknown = true,
-            Shape::Pointer | Shape::MemberPointer => scalar(Class::Integer, 8, at, out),
-            Shape::MethodPointer => {
+        match form {
+            Form::Void => {}
+            Form::Unknown => out.unknown = true,
+            Form::Pointer | Form::MemberPointer => scalar(Class::Integer, 8, at, out),
+            Form::MethodPointer => {
                 scalar(Class::Integer, 8, at, out);
                 scalar(Class::Integer, 8, at.saturating_add(8), out);
             }
-            Shape::Enum(_) => scalar(Class::Integer, size, at, out),
-            Shape::Base(encoding) => base(*encoding, size, at, out),
-            Shape::Array { element, vector } => {
+            Form::Enum(_) => scalar(Class::Integer, size, at, out),
+            Form::Base(encoding) => base(*encoding, size, at, out),
+            Form::Array { element, vector } => {
                 self.classify_array(element, *vector, size, at, depth, out);
             }
-            Shape::Record(die) => self.classify_record(die, at, depth, out),
+            Form::Record(node) => self.classify_record(node, at, depth, out),
         }
     }
 
     fn classify_array(
         &self,
-        element: &Die<'a>,
+        element: &Arc<Node>,
         vector: bool,
         size: u64,
         at: u64,
@@ -127,59 +126,56 @@ impl<'a> Types<'_, '_, 'a> {
             // MMX vectors of 8 bytes and smaller ones also go to vector registers.
             return scalar(Class::Sse, size, at, out);
         }
-        let shape = self.shape(element);
+        let form = self.form(element);
         let (each, _) = self.layout(element);
         if each == 0 {
             return;
         }
         for index in 0..(size / each).min(16) {
-            self.classify(
-                &shape,
-                each,
-                at.saturating_add(index * each),
-                depth + 1,
-                out,
-            );
+            let at = at.saturating_add(index * each);
+            self.classify(&form, each, at, depth + 1, out);
         }
     }
 
-    fn classify_record(&self, die: &Die<'a>, at: u64, depth: u32, out: &mut Eightbytes) {
-        self.classify_members(die, at, depth, out);
+    fn classify_record(&self, record: &Node, at: u64, depth: u32, out: &mut Eightbytes) {
+        let Shape::Aggregate {
+            fields, variants, ..
+        } = &record.shape
+        else {
+            return;
+        };
+        self.classify_members(fields, at, depth, out);
         // A Rust enum with data in a function of the C convention: a tag and a union.
-        for part in self.session.children(die, &[dw::DW_TAG_variant_part]) {
-            self.classify_members(&part, at, depth, out);
-            for variant in self.session.children(&part, &[dw::DW_TAG_variant]) {
-                self.classify_members(&variant, at, depth, out);
+        if let Some(part) = variants {
+            self.classify_members(part.discriminant.as_slice(), at, depth, out);
+            for variant in &part.branches {
+                self.classify_members(&variant.fields, at, depth, out);
             }
         }
     }
 
-    fn classify_members(&self, die: &Die<'a>, at: u64, depth: u32, out: &mut Eightbytes) {
-        for member in self.members(die) {
+    fn classify_members(&self, fields: &[Field], at: u64, depth: u32, out: &mut Eightbytes) {
+        for member in members(fields) {
             if let Some(BitRange { offset, size }) = member.bits {
                 bit_field(at.saturating_mul(8).saturating_add(offset), size, out);
                 continue;
             }
-            let shape = self.shape(&member.of);
-            let (size, _) = self.layout(&member.of);
-            self.classify(
-                &shape,
-                size,
-                at.saturating_add(member.offset),
-                depth + 1,
-                out,
-            );
+            let of = self.linked(&member.ty);
+            let (size, _) = self.layout(&of);
+            let at = at.saturating_add(offset(member));
+            self.classify(&self.form(&of), size, at, depth + 1, out);
         }
     }
 
     /// Returns whether the record consists of a single vector of more than 16 bytes.
-    fn is_wide_vector(&self, die: &Die<'a>, size: u64) -> bool {
-        let members = self.members(die);
-        let [member] = members.as_slice() else {
+    fn is_wide_vector(&self, record: &Node, size: u64) -> bool {
+        let mut members = members(fields(record));
+        let (Some(member), None) = (members.next(), members.next()) else {
             return false;
         };
-        let vector = matches!(self.shape(&member.of), Shape::Array { vector: true, .. });
-        vector && self.layout(&member.of).0 == size
+        let of = self.linked(&member.ty);
+        let vector = matches!(self.form(&of), Form::Array { vector: true, .. });
+        vector && self.layout(&of).0 == size
     }
 }
 

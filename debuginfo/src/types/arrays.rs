@@ -64,6 +64,8 @@ pub(crate) struct ArrayForm {
     pub element_bits: Option<u64>,
     /// The array's DIE states where the elements are, and whether there are any.
     pub has_descriptor: bool,
+    /// A vector register holds it.
+    pub is_vector: bool,
     /// The characters form one string (Fortran).
     pub is_text: bool,
 }

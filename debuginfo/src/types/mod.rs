@@ -36,11 +36,12 @@ pub use members::{
 pub use members::{TemplateArgument, Variants};
 pub(crate) use names::qualified;
 use node::Qualifier;
-pub(crate) use node::{Branch, Count, DieId, Link, Node, Shape, VariantPart};
+pub(crate) use node::{
+    Branch, Count, DieId, Field, Keyword, Link, Node, Offset, Shape, VariantPart,
+};
 pub use numbers::{FloatFormat, Step};
-pub(crate) use parts::{bit_range, constant_offset, enumerators, stated_size};
-pub(crate) use read::{constant, language_of, with_session};
-pub(crate) use spelling::canonical;
+pub(crate) use read::{constant, language_of, node_of, with_session};
+pub(crate) use spelling::{INLINE_NAMESPACES, canonical};
 pub(crate) use text::name_fit;
 pub(crate) use text::{ANONYMOUS, same_text, without_arguments};
 
@@ -161,7 +162,7 @@ impl Type {
         Type::new(self.module.clone(), Arc::new(node))
     }
 
-    pub(crate) fn node(&self) -> &Node {
+    pub(crate) fn node(&self) -> &Arc<Node> {
         &self.node
     }
 

@@ -1,5 +1,7 @@
 //! One node of the type graph, without lifetimes. Links to other nodes are positions of DIEs in the file.
 
+use gimli::DwAte;
+
 use super::arrays::{ArrayForm, Dimension};
 use super::numbers::{FloatFormat, Step};
 use super::{BitRange, Enumerator, Language, Role, Type, TypeKind};
@@ -31,6 +33,10 @@ pub(crate) struct Node {
     /// The name in the DIE, without its scope.
     pub name: Option<String>,
     pub size: Option<u64>,
+    /// The alignment that the source demands.
+    pub alignment: Option<u64>,
+    /// The encoding of a base type.
+    pub encoding: Option<DwAte>,
     pub declaration: bool,
     pub shape: Shape,
 }
@@ -166,6 +172,8 @@ impl Node {
             language: Language::C,
             name,
             size,
+            alignment: None,
+            encoding: None,
             declaration: false,
             shape,
         }

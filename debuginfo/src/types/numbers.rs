@@ -1,7 +1,7 @@
 //! The formats of floating-point and fixed-point numbers, determined from the DIE of a base type.
 
+use gimli::DwAt;
 use gimli::constants as dw;
-use gimli::{AttributeValue, DwAt};
 
 use super::node::Shape;
 use super::read::Reader;
@@ -71,10 +71,7 @@ impl FloatFormat {
 impl<'a> Reader<'_, '_, 'a> {
     /// Returns the shape of a non-integer base type. Returns `None` for other types and unknown formats.
     pub(super) fn number_type(&self, die: &Die<'a>) -> Option<Shape> {
-        let Some(AttributeValue::Encoding(encoding)) = self.session.attr(die, dw::DW_AT_encoding)
-        else {
-            return None;
-        };
+        let encoding = self.encoding(die)?;
         let name = self.session.string(die, dw::DW_AT_name);
         let name = name.map(|n| n.to_string_lossy().into_owned());
         let name = name.as_deref().unwrap_or_default();

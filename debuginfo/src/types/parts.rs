@@ -10,7 +10,7 @@ use crate::dies::{Die, DieReader, Value};
 const MAX_ENUMERATORS: usize = 1 << 16;
 
 /// Returns the bytes that a member's location adds to the address of its structure, if they are constant.
-pub(crate) fn constant_offset(location: &Value<'_>) -> Option<u64> {
+pub(super) fn constant_offset(location: &Value<'_>) -> Option<u64> {
     location.udata_value().or_else(|| plus(location))
 }
 
@@ -27,7 +27,7 @@ fn plus(location: &Value<'_>) -> Option<u64> {
 }
 
 /// Returns the bits of the member `die` if it is a bit field. Its storage begins at byte `offset`, if known.
-pub(crate) fn bit_range<'a>(
+pub(super) fn bit_range<'a>(
     session: &DieReader<'_, 'a>,
     die: &Die<'a>,
     offset: Option<u64>,
@@ -58,7 +58,7 @@ pub(super) fn storage_size<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Op
 }
 
 /// Returns the size in bytes that a type, or the type it is an alias of, states.
-pub(crate) fn stated_size<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Option<u64> {
+fn stated_size<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Option<u64> {
     let mut ty = die.clone();
     for _ in 0..super::MAX_STEPS {
         if let Some(size) = session.unsigned(&ty, dw::DW_AT_byte_size) {
@@ -70,7 +70,7 @@ pub(crate) fn stated_size<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Opt
     None
 }
 
-pub(crate) fn enumerators<'a>(
+pub(super) fn enumerators<'a>(
     session: &DieReader<'_, 'a>,
     die: &Die<'a>,
     signed: bool,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gimli::constants as dw;
-use gimli::{AttributeValue, DwAt, DwTag, UnitOffset};
+use gimli::{AttributeValue, DwAt, DwAte, DwTag, UnitOffset};
 
 use super::members::Role;
 use super::node::{
@@ -64,21 +64,24 @@ impl DieId {
 
 /// Returns the node of the DIE `id`. If the DIE cannot be read, its type is unspecified.
 pub(super) fn node(entries: &Entries, id: DieId) -> Node {
-    let read = with_session(entries, id, |session, die| {
-        // A declaration may name the type unit that defines it.
-        let definition = session.follow(die, dw::DW_AT_signature);
-        let die = definition.as_ref().unwrap_or(die);
-        Reader {
-            session,
-            language: language_of(session, die),
-        }
-        .node(die)
-    });
-    read.flatten().unwrap_or_else(|| {
-        let mut node = Node::made(Shape::Unspecified, Some("<damaged type>".to_owned()), None);
-        node.id = Some(id);
-        node
-    })
+    with_session(entries, id, node_of).unwrap_or_else(|| damaged(id))
+}
+
+/// Returns the node of `die`, or of its definition in a type unit if it names one.
+pub(crate) fn node_of<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Node {
+    let definition = session.follow(die, dw::DW_AT_signature);
+    let read = definition.as_ref().unwrap_or(die);
+    let reader = Reader {
+        session,
+        language: language_of(session, read),
+    };
+    reader.node(read).unwrap_or_else(|| damaged(DieId::of(die)))
+}
+
+fn damaged(id: DieId) -> Node {
+    let mut node = Node::made(Shape::Unspecified, Some("<damaged type>".to_owned()), None);
+    node.id = Some(id);
+    node
 }
 
 pub(crate) fn language_of<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Language {
@@ -149,6 +152,8 @@ impl<'a> Reader<'_, '_, 'a> {
             language: self.language,
             name: name.map(|n| n.to_string_lossy().into_owned()),
             size: size.or(is_null.then_some(8)),
+            alignment: session.unsigned(die, dw::DW_AT_alignment),
+            encoding: self.encoding(die),
             declaration: session.flag(die, dw::DW_AT_declaration),
             shape: self.shape(die, tag),
         })
@@ -180,7 +185,11 @@ impl<'a> Reader<'_, '_, 'a> {
                 target: target(),
                 class: self.link(die, dw::DW_AT_containing_type),
             },
-            dw::DW_TAG_typedef | dw::DW_TAG_template_alias => Shape::Typedef(target()),
+            dw::DW_TAG_typedef
+            | dw::DW_TAG_template_alias
+            | dw::DW_TAG_immutable_type
+            | dw::DW_TAG_packed_type
+            | dw::DW_TAG_shared_type => Shape::Typedef(target()),
             dw::DW_TAG_subrange_type => self.subrange(die),
             dw::DW_TAG_const_type => Shape::Qualified(Qualifier::Const, target()),
             dw::DW_TAG_volatile_type => Shape::Qualified(Qualifier::Volatile, target()),
@@ -207,7 +216,10 @@ impl<'a> Reader<'_, '_, 'a> {
         let is_shorter = self.session.unsigned(die, dw::DW_AT_byte_size).is_some();
         match is_shorter && self.is_natural(die) {
             true => Shape::Base(TypeKind::Integer { signed: false }),
-            false => Shape::Typedef(self.target(die)),
+            false => match self.target(die) {
+                Link::Void => Shape::Unspecified,
+                of => Shape::Typedef(of),
+            },
         }
     }
 
@@ -264,8 +276,7 @@ impl<'a> Reader<'_, '_, 'a> {
     }
 
     fn base(&self, die: &Die<'a>) -> TypeKind {
-        let encoding = self.session.attr(die, dw::DW_AT_encoding);
-        let Some(AttributeValue::Encoding(encoding)) = encoding else {
+        let Some(encoding) = self.encoding(die) else {
             return TypeKind::Unspecified;
         };
         let signed_char = || TypeKind::Char { signed: true };
@@ -281,6 +292,13 @@ impl<'a> Reader<'_, '_, 'a> {
             }
             dw::DW_ATE_boolean => TypeKind::Bool,
             _ => TypeKind::Unspecified,
+        }
+    }
+
+    pub(super) fn encoding(&self, die: &Die<'a>) -> Option<DwAte> {
+        match self.session.attr(die, dw::DW_AT_encoding)? {
+            AttributeValue::Encoding(encoding) => Some(encoding),
+            _ => None,
         }
     }
 

@@ -50,6 +50,7 @@ impl<'a> Reader<'_, '_, 'a> {
                 has_descriptor: descriptor
                     .iter()
                     .any(|name| session.attr(die, *name).is_some()),
+                is_vector: session.flag(die, dw::DW_AT_GNU_vector),
                 is_text: false,
             },
             dimensions,

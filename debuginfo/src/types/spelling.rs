@@ -2,7 +2,7 @@
 //! `T const`, `4ul` and `4`.
 
 /// Inline namespaces of `std` in libstdc++ and libc++, which no one writes.
-const INLINE: [&str; 5] = ["__cxx11", "__1", "__2", "__ndk1", "_V2"];
+pub(crate) const INLINE_NAMESPACES: [&str; 5] = ["__cxx11", "__1", "__2", "__ndk1", "_V2"];
 
 /// Class templates of `std` that are the usual last arguments of others.
 const DEFAULTS: [&str; 6] = [
@@ -98,7 +98,7 @@ impl Types {
                 match self.words.last_mut() {
                     Some(last) => {
                         let space = last.strip_prefix("std::");
-                        if space.is_some_and(|space| INLINE.contains(&space)) {
+                        if space.is_some_and(|space| INLINE_NAMESPACES.contains(&space)) {
                             last.truncate("std".len());
                         }
                         last.push_str("::");

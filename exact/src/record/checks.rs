@@ -1,6 +1,7 @@
 //! Values by which running again can be compared with what was recorded.
 
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use libc::user_regs_struct;
@@ -9,8 +10,8 @@ use super::Recorder;
 use crate::digest::{self, PAGE};
 use crate::error::{Context as _, Result};
 use crate::log::{Entry, Hashed};
+use crate::maps;
 use crate::ptrace;
-use crate::tracee::proc_text;
 
 /// Longer stretches of memory are left out, and so is what comes when this much has been read.
 const LONGEST: u64 = 4 << 30;
@@ -57,17 +58,14 @@ impl Recorder {
     /// Private memory that the program can write.
     fn hash_memory(&self) -> Result<Vec<Hashed>> {
         let pid = self.process.pid;
-        let text = proc_text(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
+        let maps = maps::read(pid).context("read the program's mappings")?;
         let pagemap =
             File::open(format!("/proc/{pid}/pagemap")).context("read the program's pages")?;
         let mut left = MOST;
-        let found = text.lines().filter_map(|line| {
-            let mut words = line.split_whitespace();
-            let (start, end) = words.next()?.split_once('-')?;
-            let start = u64::from_str_radix(start, 16).ok()?;
-            let end = u64::from_str_radix(end, 16).ok()?;
-            let is_private = words.next()? == "rw-p";
-            let is_file = words.nth(2)? != "0";
+        let found = maps.iter().filter_map(|mapping| {
+            let Range { start, end } = mapping.range;
+            let is_private = mapping.access == "rw-p";
+            let is_file = mapping.file.1 != 0;
             if !is_private || end - start > LONGEST || self.translator.owns(start) {
                 return None;
             }

@@ -2,7 +2,8 @@
 
 use crate::error::{Context, Result};
 use crate::log::{Bytes, MappedFile, Span};
-use crate::tracee::{Tracee, proc_text};
+use crate::maps::{self, Mapping};
+use crate::tracee::Tracee;
 
 const PAGE: usize = 4096;
 /// Pages that are read at once.
@@ -10,50 +11,42 @@ const AT_ONCE: usize = 256 * PAGE;
 
 /// The address space, without what the kernel provides.
 pub(crate) fn spans(pid: i32) -> Result<Vec<Span>> {
-    let text = proc_text(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
-    Ok(text.lines().filter_map(span).collect())
+    let maps = maps::read(pid).context("read the program's mappings")?;
+    Ok(maps.iter().filter_map(span).collect())
 }
 
-pub(super) fn span(line: &str) -> Option<Span> {
-    let mut parts = line.split_whitespace();
-    let (start, end) = parts.next()?.split_once('-')?;
-    let mode = parts.next()?.as_bytes();
-    if line.ends_with("[vsyscall]") || line.ends_with("[vvar]") || line.ends_with("[vvar_vclock]") {
+pub(super) fn span(mapping: &Mapping) -> Option<Span> {
+    if matches!(&*mapping.path, "[vsyscall]" | "[vvar]" | "[vvar_vclock]") {
         return None;
     }
-    let bit = |index: usize, letter: u8, value: i32| {
-        if mode.get(index) == Some(&letter) {
-            value
-        } else {
-            0
-        }
+    let bit = |letter: char, value: i32| match mapping.access.contains(letter) {
+        true => value,
+        false => 0,
     };
-    let protection = bit(0, b'r', libc::PROT_READ)
-        | bit(1, b'w', libc::PROT_WRITE)
-        | bit(2, b'x', libc::PROT_EXEC);
+    let protection =
+        bit('r', libc::PROT_READ) | bit('w', libc::PROT_WRITE) | bit('x', libc::PROT_EXEC);
     Some(Span {
-        start: u64::from_str_radix(start, 16).ok()?,
-        end: u64::from_str_radix(end, 16).ok()?,
+        start: mapping.range.start,
+        end: mapping.range.end,
         protection: protection as u32,
     })
 }
 
 /// The files among the mappings.
 pub(super) fn files(pid: i32) -> Result<Vec<MappedFile>> {
-    let text = proc_text(format!("/proc/{pid}/maps")).context("read the program's mappings")?;
-    let files = text.lines().filter_map(|line| {
-        let span = span(line)?;
-        let path = line.get(line.find('/')?..)?;
-        let offset = u64::from_str_radix(line.split_whitespace().nth(2)?, 16).ok()?;
+    let maps = maps::read(pid).context("read the program's mappings")?;
+    let files = maps.into_iter().filter(Mapping::is_of_a_file);
+    let file = |mapping: Mapping| {
+        let span = span(&mapping)?;
         Some(MappedFile {
             start: span.start,
             end: span.end,
-            offset,
+            offset: mapping.offset,
             protection: span.protection,
-            path: path.to_owned(),
+            path: mapping.path,
         })
-    });
-    Ok(files.collect())
+    };
+    Ok(files.filter_map(file).collect())
 }
 
 /// What a stretch of memory holds, without pages of zeros and those that cannot be read.

@@ -12,7 +12,8 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::image::{self, content};
 use crate::error::{Context, Result};
 use crate::log::{Bytes, MappedFile, Space, Span};
-use crate::tracee::{Tracee, proc_text};
+use crate::maps::{self, Mapping};
+use crate::tracee::Tracee;
 
 const PAGE: u64 = 4096;
 /// Pages that are read at once.
@@ -30,23 +31,22 @@ struct Area {
     /// Others may write to it, or provide it: all of it is looked at.
     is_shared: bool,
     /// Device, inode and offset of a file.
-    file: Option<(String, String, u64)>,
+    file: Option<(String, u64, u64)>,
     path: Option<String>,
 }
 
 impl Area {
-    fn parse(line: &str) -> Option<Area> {
-        let span = image::span(line)?;
-        let mut words = line.split_whitespace().skip(1);
-        let mode = words.next()?;
-        let offset = u64::from_str_radix(words.next()?, 16).ok()?;
-        let (device, inode) = (words.next()?, words.next()?);
-        let has_file = inode != "0";
+    fn of(mapping: Mapping) -> Option<Area> {
+        let span = image::span(&mapping)?;
+        let is_shared = mapping.access.ends_with('s') || mapping.path == VDSO;
+        let path = mapping.is_of_a_file().then_some(mapping.path);
+        let (device, inode) = mapping.file;
+        let has_file = inode != 0;
         Some(Area {
             span,
-            is_shared: mode.ends_with('s') || line.ends_with(VDSO),
-            file: has_file.then(|| (device.to_owned(), inode.to_owned(), offset)),
-            path: line.find('/').map(|at| line[at..].to_owned()),
+            is_shared,
+            file: has_file.then_some((device, inode, mapping.offset)),
+            path,
         })
     }
 
@@ -84,9 +84,8 @@ pub(super) struct Changes {
 impl Known {
     /// The mappings of a program, all of whose threads are stopped, without what is ours.
     pub(super) fn of(process: &Tracee, is_ours: &dyn Fn(u64) -> bool) -> Result<Known> {
-        let text = proc_text(format!("/proc/{}/maps", process.pid))
-            .context("read the program's mappings")?;
-        let areas = text.lines().filter_map(Area::parse);
+        let maps = maps::read(process.pid).context("read the program's mappings")?;
+        let areas = maps.into_iter().filter_map(Area::of);
         let areas: Vec<Area> = areas.filter(|area| !is_ours(area.span.start)).collect();
         Ok(Known {
             areas,
@@ -113,10 +112,9 @@ impl Known {
 
     /// Where the vDSO lies. It is provided, but belongs to no file.
     pub(super) fn vdso(pid: i32) -> Option<Span> {
-        let text = proc_text(format!("/proc/{pid}/maps")).ok()?;
-        text.lines()
-            .find(|line| line.ends_with(VDSO))
-            .and_then(image::span)
+        let maps = maps::read(pid).ok()?;
+        let vdso = maps.iter().find(|mapping| mapping.path == VDSO);
+        vdso.and_then(image::span)
     }
 
     /// The mappings, but those that the kernel provides.

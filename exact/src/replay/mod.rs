@@ -25,6 +25,7 @@ mod trace;
 mod verify;
 mod writes;
 
+use std::ops::Range;
 use std::path::Path;
 
 use libc::user_regs_struct;
@@ -32,8 +33,9 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Context as _, Error, Result};
 use crate::log::{Bytes, Context, Registers, Space};
+use crate::maps;
 use crate::ptrace;
-use crate::tracee::{Sharing, Tracee, own_extended, own_registers, proc_text};
+use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, layout};
 use checkpoint::Checkpoints;
 pub use oversee::Overseer;
@@ -296,19 +298,10 @@ impl Drop for Replay {
 
 /// Unmaps all that the stub got from the kernel, but its own page.
 fn empty(process: &mut Tracee) -> Result<()> {
-    let path = format!("/proc/{}/maps", process.pid);
-    let text = proc_text(path).context("read the mappings of a process")?;
-    for line in text.lines() {
-        let range = line
-            .split_whitespace()
-            .next()
-            .and_then(|range| range.split_once('-'));
-        let Some((Ok(start), Ok(end))) = range
-            .map(|(start, end)| (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16)))
-        else {
-            continue;
-        };
-        if start != stub::AT && !line.ends_with("[vsyscall]") {
+    let maps = maps::read(process.pid).context("read the mappings of a process")?;
+    for mapping in maps {
+        let Range { start, end } = mapping.range;
+        if start != stub::AT && mapping.path != "[vsyscall]" {
             let pid = process.pid;
             process.call(pid, libc::SYS_munmap, [start, end - start, 0, 0, 0, 0])?;
         }

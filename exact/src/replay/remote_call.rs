@@ -12,8 +12,9 @@ use super::run::Halt;
 use super::{Moment, Replay, checkpoint, search, seek, trace};
 use crate::error::{Context as _, Result};
 use crate::log::Context;
+use crate::maps;
 use crate::ptrace;
-use crate::tracee::{Tracee, proc_text};
+use crate::tracee::Tracee;
 use crate::translate::Trap;
 
 /// Where the function returns to: the last address of user space's lower half page, where no code ever is.
@@ -209,17 +210,9 @@ impl Replay {
     /// Maps more stack below the part of it that the program has used, if nothing is there.
     fn grow_stack(&mut self, rsp: u64) -> Result<()> {
         let pid = self.process.pid;
-        let maps = proc_text(format!("/proc/{pid}/maps"));
-        let maps = maps.context("read the mappings of a process")?;
-        let start = maps.lines().find_map(|line| {
-            let (start, end) = line.split_whitespace().next()?.split_once('-')?;
-            let (start, end) = (
-                u64::from_str_radix(start, 16).ok()?,
-                u64::from_str_radix(end, 16).ok()?,
-            );
-            (start..end).contains(&rsp).then_some(start)
-        });
-        let Some(start) = start else {
+        let maps = maps::read(pid).context("read the mappings of a process")?;
+        let stack = maps.iter().find(|mapping| mapping.range.contains(&rsp));
+        let Some(start) = stack.map(|stack| stack.range.start) else {
             return Ok(());
         };
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;

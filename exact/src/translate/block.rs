@@ -11,7 +11,7 @@ use super::instructions::{
     decode, ends_block, flags_are_dead, is_chance, is_unsupported, loads_flags,
 };
 use super::notes::Notes;
-use super::{Code, Mode, Place, Translator, Trap, layout};
+use super::{Code, CodeSpan, Mode, Translator, Trap, layout};
 
 /// Instructions of a block at most: its number is added to the counter by a byte.
 const MOST: usize = 96;
@@ -111,7 +111,7 @@ pub(super) struct Block<'a> {
     pc: u64,
     pub(super) ahead: u8,
     pub(super) swapped: bool,
-    places: Vec<Place>,
+    places: Vec<CodeSpan>,
     exits: Vec<(u64, u64)>,
     constants: Vec<(u64, u64)>,
     traps: Vec<(u64, Trap)>,
@@ -125,7 +125,7 @@ pub(super) struct Block<'a> {
 
 impl Block<'_> {
     pub(super) fn place(&mut self, pc: u64, boundary: bool, saved: bool) {
-        let place = Place {
+        let place = CodeSpan {
             at: self.e.here(),
             pc,
             ahead: self.ahead,
@@ -154,7 +154,7 @@ impl Block<'_> {
     /// Counts, and in replay traps before the counter goes above zero.
     fn head(&mut self, mode: Mode, instructions: &[Instruction]) {
         let count = self.ahead;
-        self.places.push(Place {
+        self.places.push(CodeSpan {
             at: self.e.here(),
             pc: self.pc,
             ahead: 0,

@@ -2,7 +2,7 @@
 
 use super::emit::Emitter;
 use super::places::Places;
-use super::{Place, layout};
+use super::{CodeSpan, layout};
 
 /// Bytes that a cache must have left for a block.
 const LEFT: u64 = 64 << 10;
@@ -20,7 +20,7 @@ impl Cache {
     /// An empty one, with the trap that indirect jumps come to at first.
     fn new(base: u64) -> Cache {
         let mut places = Places::default();
-        places.add(Place {
+        places.add(CodeSpan {
             at: base,
             pc: 0,
             ahead: 0,
@@ -104,7 +104,7 @@ impl Caches {
         self.all.iter().any(|cache| !cache.has_room())
     }
 
-    pub(super) fn place(&self, address: u64) -> Option<Place> {
+    pub(super) fn place(&self, address: u64) -> Option<CodeSpan> {
         let has = |cache: &&Cache| (cache.base..cache.base + cache.used).contains(&address);
         self.all.iter().find(has)?.places.find(address)
     }
@@ -121,7 +121,7 @@ impl Caches {
     }
 
     /// The code is complete, and means this.
-    pub(super) fn end(&mut self, cache: usize, code: Emitter, places: Vec<Place>) {
+    pub(super) fn end(&mut self, cache: usize, code: Emitter, places: Vec<CodeSpan>) {
         let cache = &mut self.all[cache];
         places.into_iter().for_each(|place| cache.places.add(place));
         cache.used = (code.here() - cache.base).next_multiple_of(16);

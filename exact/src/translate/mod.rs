@@ -17,7 +17,7 @@ use iced_x86::InstructionInfoFactory;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(crate) use instructions::{is_chance, is_unsupported, saves_state};
-pub use places::Place;
+pub use places::CodeSpan;
 
 use blocks::Blocks;
 use caches::Caches;
@@ -163,7 +163,7 @@ impl Translator {
     }
 
     /// What translated code at this address means; `None` outside of it.
-    pub fn place(&self, address: u64) -> Option<Place> {
+    pub fn place(&self, address: u64) -> Option<CodeSpan> {
         self.caches.place(address)
     }
 

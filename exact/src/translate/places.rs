@@ -2,7 +2,7 @@
 
 /// What a stretch of translated code means. It reaches to the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct CodeSpan {
     /// Where the stretch begins.
     pub at: u64,
     /// The instruction of the program.
@@ -19,16 +19,16 @@ pub struct Place {
 
 /// All of a cache, in ascending order.
 #[derive(Debug, Default)]
-pub(super) struct Places(Vec<Place>);
+pub(super) struct Places(Vec<CodeSpan>);
 
 impl Places {
-    pub(super) fn add(&mut self, place: Place) {
+    pub(super) fn add(&mut self, place: CodeSpan) {
         debug_assert!(self.0.last().is_none_or(|last| last.at <= place.at));
         self.0.push(place);
     }
 
     /// The stretch with this address.
-    pub(super) fn find(&self, address: u64) -> Option<Place> {
+    pub(super) fn find(&self, address: u64) -> Option<CodeSpan> {
         let after = self.0.partition_point(|place| place.at <= address);
         self.0[..after].last().copied()
     }

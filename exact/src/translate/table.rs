@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::caches::Caches;
 use super::emit::{RAX, RCX};
-use super::{Place, layout};
+use super::{CodeSpan, layout};
 
 pub(super) struct Table {
     /// Where it lies: below 2 GiB, with the blocks of threads behind it.
@@ -60,7 +60,7 @@ impl Table {
         let distance_at = e.jump();
         e.aim(distance_at, body);
         // In these few instructions the thread is already at `pc`, as far as the program can see.
-        let place = Place {
+        let place = CodeSpan {
             at,
             pc,
             ahead: 0,

@@ -312,45 +312,29 @@ pub(super) fn enum_value(ty: &Type, number: i128) -> Value {
 /// Returns the name most similar to `name`, if any is similar enough.
 #[must_use]
 pub fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let most = (name.chars().count() / 3).max(1);
-    let rated = known.map(|other| (distance(name, other, most), other));
+    let length = name.chars().count();
+    let most = (length / 3).max(1);
+    let is_as_long = |other: &&str| {
+        let other = other.chars().count();
+        length.min(other) > 0 && length.abs_diff(other) <= most
+    };
+    let known = known.filter(is_as_long);
+    let rated = known.map(|other| (strsim::osa_distance(name, other), other));
     let best = rated.filter(|(distance, _)| *distance <= most).min();
     best.map(|(_, other)| other)
 }
 
-/// Returns how many characters have to be changed, added, removed or exchanged with their neighbour. All distances
-/// above `most` are equal.
-fn distance(a: &str, b: &str, most: usize) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > most || a.len().min(b.len()) == 0 {
-        return most + 1;
-    }
-    let mut rows = [vec![0; b.len() + 1], (0..=b.len()).collect(), Vec::new()];
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let changed = rows[1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = changed.min(rows[1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(rows[0][j - 2] + 1);
-            }
-        }
-        rows[2] = row;
-        rows.rotate_left(1);
-    }
-    rows[1][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{distance, nearest};
+    use super::nearest;
 
     #[test]
     fn names_are_near_if_few_characters_differ() {
-        assert_eq!(distance("cuonter", "counter", 3), 1);
-        assert_eq!(distance("abc", "abd", 3), 1);
-        assert_eq!(distance("abc", "ab", 3), 1);
-        assert_eq!(distance("kitten", "sitting", 5), 3);
+        let is_near = |name, other| nearest(name, [other].into_iter()).is_some();
+        assert!(is_near("abc", "abd"));
+        assert!(is_near("abc", "ab"));
+        assert!(!is_near("kitten", "sitting"), "3 characters of 6 differ");
+        assert!(!is_near("x", ""));
         let near = |name| nearest(name, ["counter", "count", "x", "len"].into_iter());
         assert_eq!(near("cuonter"), Some("counter"));
         assert_eq!(near("lne"), Some("len"));

@@ -70,7 +70,7 @@ impl Frame {
 
 /// What is known about the code that an address lies in.
 #[derive(Clone)]
-struct Place {
+struct KnownCode {
     frame: Frame,
     /// The first byte of the function, if it is known.
     entry: Option<u64>,
@@ -80,7 +80,7 @@ struct Place {
 pub struct Frames<'t> {
     timeline: Option<&'t Timeline>,
     tree: &'t Tree,
-    places: HashMap<(u64, usize), Option<Place>>,
+    places: HashMap<(u64, usize), Option<KnownCode>>,
 }
 
 impl<'t> Frames<'t> {
@@ -124,10 +124,10 @@ impl<'t> Frames<'t> {
     }
 
     /// A recorded function, without its current line.
-    fn function(&self, id: u32, seq: u64) -> Option<Place> {
+    fn function(&self, id: u32, seq: u64) -> Option<KnownCode> {
         let timeline = self.timeline?;
         let function = timeline.function(id)?;
-        Some(Place {
+        Some(KnownCode {
             frame: Frame {
                 function: function.name.clone(),
                 file: None,
@@ -140,7 +140,7 @@ impl<'t> Frames<'t> {
     }
 
     /// The function and line that made the call which returns to an address.
-    fn place(&mut self, ret_addr: u64, seq: u64) -> Option<Place> {
+    fn place(&mut self, ret_addr: u64, seq: u64) -> Option<KnownCode> {
         let timeline = self.timeline?;
         let space = timeline.modules().space(seq);
         let key = (ret_addr, std::sync::Arc::as_ptr(&space) as usize);
@@ -151,7 +151,7 @@ impl<'t> Frames<'t> {
         let call = ret_addr.wrapping_sub(1);
         let named = space.function_at(call).map(|function| {
             let line = space.own_line_at(call);
-            Place {
+            KnownCode {
                 frame: Frame {
                     function: function.name,
                     file: line.as_ref().map(|line| line.file.to_string()),
@@ -167,11 +167,11 @@ impl<'t> Frames<'t> {
 }
 
 /// A place in code without names: the file, and the call's return address in it.
-fn unnamed(space: &AddressSpace, ret_addr: u64) -> Option<Place> {
+fn unnamed(space: &AddressSpace, ret_addr: u64) -> Option<KnownCode> {
     let module = space.at(ret_addr)?;
     let file = module.module.path().file_name()?.to_string_lossy();
     let offset = module.svma(ret_addr).0;
-    Some(Place {
+    Some(KnownCode {
         frame: Frame {
             function: format!("{file}+{offset:#x}"),
             file: None,

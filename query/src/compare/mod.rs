@@ -74,7 +74,7 @@ pub use stop::Stop;
 pub use suspects::Suspect;
 pub(crate) use table::{Folders, register};
 pub use text::{COLUMNS, Role, TextLine};
-pub use twins::{Place, Twin, Twins};
+pub use twins::{ThreadEvent, Twin, Twins};
 
 use crate::error::Result;
 use crate::overview::told;
@@ -538,7 +538,7 @@ fn main_of(session: &Session) -> Option<(String, u32)> {
 }
 
 /// Says at which moments a difference shows.
-fn places(difference: &Difference, tids: (u32, u32)) -> [Option<Place>; 2] {
+fn places(difference: &Difference, tids: (u32, u32)) -> [Option<ThreadEvent>; 2] {
     let is_at_entry = matches!(difference.kind, Kind::Arguments | Kind::OnlyA | Kind::OnlyB);
     let own = |row: &rows::Row| match is_at_entry {
         true => row.start,
@@ -549,7 +549,7 @@ fn places(difference: &Difference, tids: (u32, u32)) -> [Option<Place>; 2] {
         let own = row.as_ref().map(own);
         own.or_else(|| last.as_ref().map(twins::end_of))
     };
-    let place = |seq: Option<u64>, tid| seq.map(|seq| Place { seq, tid });
+    let place = |seq: Option<u64>, tid| seq.map(|seq| ThreadEvent { seq, tid });
     [
         place(seq(difference.a, last.0), tids.0),
         place(seq(difference.b, last.1), tids.1),

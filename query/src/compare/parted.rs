@@ -21,7 +21,7 @@ use super::side::{Side, entry_of, word_of};
 use super::slots;
 use crate::error::Result;
 use crate::functions::args;
-use crate::overview::{CallLine, Site, line_of_call, told};
+use crate::overview::{CallLine, FileLine, line_of_call, told};
 use crate::state::CallTexts;
 
 /// Most calls around a difference that are looked at.
@@ -173,7 +173,7 @@ fn frames(side: &Side<'_>, start: u64) -> Result<Vec<Frame>> {
 /// Returns the line of the statement that made a call.
 fn call_site(side: &Side<'_>, call: &ReadCall) -> Option<SourceLine> {
     let timeline = side.source.timeline()?;
-    let Site { file, line } = line_of_call(timeline, call.start_seq, call.ret_addr)?;
+    let FileLine { file, line } = line_of_call(timeline, call.start_seq, call.ret_addr)?;
     Some(SourceLine {
         text: text_of(side, &file, line),
         file,

@@ -7,7 +7,7 @@ use super::hash;
 use super::output::{EventDifference, OutputDifference};
 use super::parted::{Parting, Values};
 use super::suspects::Suspect;
-use super::twins::Place;
+use super::twins::ThreadEvent;
 use crate::overview::CallLine;
 
 /// The result of comparing two recordings.
@@ -191,7 +191,7 @@ pub struct CallPair {
     /// The moment in each recording at which it shows: where the call began or ended; of a recording that does not have
     /// it, where it was then.
     #[serde(skip)]
-    pub places: [Option<Place>; 2],
+    pub places: [Option<ThreadEvent>; 2],
     /// The same for the same difference in every run.
     #[serde(serialize_with = "hash::as_hex")]
     pub fingerprint: u64,

@@ -35,7 +35,7 @@ struct Pair {
 
 /// A moment of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ThreadEvent {
     /// The event.
     pub seq: u64,
     /// Its thread.
@@ -46,15 +46,15 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Twin {
     /// In the call that is the same one.
-    Same(Place),
+    Same(ThreadEvent),
     /// The call is in the first recording only: where the second one was then.
-    Before(Place),
+    Before(ThreadEvent),
 }
 
 impl Twin {
     /// Returns the moment.
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> ThreadEvent {
         match self {
             Twin::Same(place) | Twin::Before(place) => *place,
         }
@@ -130,7 +130,7 @@ impl Twins {
         &self,
         (a, b): (&Session, &Session),
         asked: &Asked,
-        at: Place,
+        at: ThreadEvent,
     ) -> Result<Option<Twin>> {
         let Some(pair) = self.pairs.iter().find(|pair| pair.tids.0 == at.tid) else {
             return Ok(None);
@@ -144,7 +144,7 @@ impl Twins {
         };
         if let Some(seq) = end {
             let tid = pair.tids.1;
-            return Ok(Some(Twin::Same(Place { seq, tid })));
+            return Ok(Some(Twin::Same(ThreadEvent { seq, tid })));
         }
         let identities = Identities::of(a.definitions(), b.definitions());
         let common = Common::new((a, b), &identities, asked)?;
@@ -166,7 +166,7 @@ impl Twins {
             is_done: false,
         };
         walk::walk(&mut rows_a, &mut rows_b, &mut finder)?;
-        let place = |seq| Place {
+        let place = |seq| ThreadEvent {
             seq,
             tid: pair.tids.1,
         };
@@ -180,7 +180,7 @@ impl Twins {
 }
 
 /// Returns the innermost call at a moment that is compared, and whether the moment is its end.
-fn compared_at(side: &Side<'_>, at: Place) -> Result<Option<(CallHead, bool)>> {
+fn compared_at(side: &Side<'_>, at: ThreadEvent) -> Result<Option<(CallHead, bool)>> {
     let Some(timeline) = side.source.timeline() else {
         return Ok(None);
     };

@@ -8,7 +8,7 @@ use replay::{Instant, Result, Spaces, Timeline};
 
 /// The place of an instruction in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     pub function: Option<Arc<str>>,
     pub file: Option<Arc<str>>,
     pub line: Option<u32>,
@@ -19,7 +19,7 @@ pub struct Places {
     spaces: Spaces,
     /// Of the modules with this number.
     epoch: usize,
-    known: HashMap<u64, Place>,
+    known: HashMap<u64, SourceLocation>,
     texts: HashMap<u64, (Arc<[u8]>, Arc<str>)>,
 }
 
@@ -43,12 +43,12 @@ impl Places {
     }
 
     /// Returns function and line.
-    pub fn of(&mut self, position: u64, address: u64) -> Place {
+    pub fn of(&mut self, position: u64, address: u64) -> SourceLocation {
         self.turn_to(position);
         let space = self.spaces.at(position);
         let found = self.known.entry(address).or_insert_with(|| {
             let source = space.line_at(address);
-            Place {
+            SourceLocation {
                 function: space
                     .function_at(address)
                     .map(|found| Arc::from(found.name)),

@@ -10,14 +10,14 @@ use arrow::datatypes::{Field, SchemaRef};
 use datafusion::common::Result;
 use replay::Sought;
 
-use super::place::Place;
+use super::place::SourceLocation;
 
 /// A row.
 pub struct Row {
     pub sought: Sought,
     pub seq: u64,
     pub step: u64,
-    pub place: Place,
+    pub place: SourceLocation,
     /// The instruction as text, if it is read.
     pub text: Option<Arc<str>>,
 }

@@ -13,7 +13,7 @@ use values::quantity::count;
 
 use super::code::{LineStarts, line_starts, ranges, ranges_of};
 use super::exec::Asked;
-use super::place::{Moments, Place, Places};
+use super::place::{Moments, Places, SourceLocation};
 use super::rows::{Row, batch};
 use super::table::Kind;
 use super::wanted::Wanted;
@@ -227,7 +227,7 @@ impl Stretch {
                 place
             }
             (Some((address, _)), _) if reads_place => self.places.of(sought.position, *address),
-            _ => Place::default(),
+            _ => SourceLocation::default(),
         };
         let text = match &sought.code {
             Some((address, code)) if reads("text") => {

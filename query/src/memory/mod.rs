@@ -8,7 +8,7 @@ mod report;
 
 pub use crate::callers::Frame;
 pub use blocks::{Block, End, Moment};
-pub use report::{FreedTwice, Held, MemoryReport, Peak, Site};
+pub use report::{AllocationSite, FreedTwice, Held, MemoryReport, Peak};
 
 use crate::callers::{Progress, Tree, walk};
 use crate::error::Result;

@@ -40,7 +40,7 @@ pub struct Peak {
 
 /// A place in the program that allocated blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Site {
+pub struct AllocationSite {
     /// The function that returned them.
     pub function: String,
     /// They are mapped pages, not blocks of the heap.
@@ -96,7 +96,7 @@ pub struct MemoryReport {
     /// Blocks of posix_memalign with unknown addresses.
     pub unknown_blocks: u64,
     /// Who allocated the blocks, those with the most left first.
-    pub sites: Vec<Site>,
+    pub sites: Vec<AllocationSite>,
 }
 
 /// Sums up the blocks.
@@ -206,7 +206,7 @@ fn sites(
     by_node: HashMap<(u32, u32, bool), (Held, Held)>,
     memory: &Memory,
     source: &Source,
-) -> Result<Vec<Site>> {
+) -> Result<Vec<AllocationSite>> {
     let timeline = source.timeline()?;
     let mut frames = Frames::new(timeline, &memory.tree);
     let mut places: HashMap<(String, bool, Vec<Frame>), (Held, Held)> = HashMap::new();
@@ -218,15 +218,15 @@ fn sites(
             sum.blocks += one.blocks;
         }
     }
-    let site = |((function, is_pages, frames), (made, live))| Site {
+    let site = |((function, is_pages, frames), (made, live))| AllocationSite {
         function,
         is_pages,
         frames,
         live,
         made,
     };
-    let mut sites: Vec<Site> = places.into_iter().map(site).collect();
-    let text = |site: &Site| site.frames.iter().map(Frame::text).collect::<Vec<_>>();
+    let mut sites: Vec<AllocationSite> = places.into_iter().map(site).collect();
+    let text = |site: &AllocationSite| site.frames.iter().map(Frame::text).collect::<Vec<_>>();
     sites.sort_by_cached_key(|site| {
         let rest = |bytes: u64| u64::MAX - bytes;
         let held = (rest(site.live.bytes), rest(site.made.bytes));

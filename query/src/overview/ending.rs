@@ -121,7 +121,7 @@ pub struct Crash {
     /// The address of the fault.
     pub address: Option<String>,
     /// Its frames, the innermost first: those with a source line or a recorded call.
-    pub frames: Vec<Place>,
+    pub frames: Vec<FrameSummary>,
     /// How many frames are omitted.
     pub more_frames: u64,
     /// The stack is deeper than was looked at: only recorded calls are counted in `more_frames`.
@@ -135,7 +135,7 @@ pub struct Crash {
 
 /// A frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct FrameSummary {
     /// The function.
     pub function: String,
     /// The source file of the thread's position.
@@ -357,7 +357,7 @@ fn crash(source: &Source<'_>, how: &How) -> Result<Option<Crash>> {
 }
 
 /// Joins the stack at an event with the calls that were open: a call's frame ends behind its return address.
-fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64, bool)> {
+fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<FrameSummary>, u64, bool)> {
     let open = source.around(tid, seq)?;
     let mut open = open.iter().peekable();
     let mut found = Vec::new();
@@ -391,7 +391,7 @@ fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64, b
         if is_of_interest || module.as_ref().is_some_and(|(_, is_system)| !is_system) {
             let address = || row.number(3).map(|pc| format!("{pc:#x}"));
             let name = row.text(0).map(str::to_owned);
-            found.push(Place {
+            found.push(FrameSummary {
                 function: name.or_else(address).unwrap_or_default(),
                 file: row.text(1).map(str::to_owned),
                 line: row.number(2).and_then(|line| u32::try_from(line).ok()),
@@ -402,7 +402,9 @@ fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64, b
         }
     }
     // The functions that start a program or a thread are the same everywhere.
-    let of_calls = found.iter().rposition(|place: &Place| place.seq.is_some());
+    let of_calls = found
+        .iter()
+        .rposition(|place: &FrameSummary| place.seq.is_some());
     if let Some(last) = of_calls.filter(|_| open.len() == 0) {
         found.truncate(last + 1);
     }
@@ -426,9 +428,9 @@ fn frames(source: &Source<'_>, tid: u32, seq: u64) -> Result<(Vec<Place>, u64, b
 }
 
 /// A call that was open, of which no frame is known.
-fn of_call(source: &Source<'_>, call: &CallHead) -> Result<Place> {
+fn of_call(source: &Source<'_>, call: &CallHead) -> Result<FrameSummary> {
     let call = source.described(call)?;
-    Ok(Place {
+    Ok(FrameSummary {
         function: call.function,
         file: call.file,
         line: call.line,

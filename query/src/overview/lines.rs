@@ -3,7 +3,7 @@
 use values::one_line::{escaped, fitted, width};
 use values::quantity::{count, duration, grouped};
 
-use super::ending::{Crash, Place, Seen};
+use super::ending::{Crash, FrameSummary, Seen};
 use super::errors::ErrorLine;
 use super::failures::{FailedSyscall, FailureKind, Failures, Value};
 use super::freed::{FreedBlock, Step};
@@ -15,7 +15,7 @@ use super::unusual::Unusual;
 use crate::callers::Frame;
 use crate::locks::Waiter;
 
-pub fn frame(place: &Place) -> String {
+pub fn frame(place: &FrameSummary) -> String {
     let mut source = source(place.file.as_deref(), place.line);
     if let (true, Some(module)) = (source.is_empty(), &place.module) {
         source = format!(" in {module}");

@@ -23,13 +23,13 @@ mod unusual;
 
 use serde::Serialize;
 
-pub use ending::{Crash, Ending, How, LAST_EXEC, Place, Seen, goes_on_after};
+pub use ending::{Crash, Ending, FrameSummary, How, LAST_EXEC, Seen, goes_on_after};
 pub use errors::{ErrorLine, Errors};
 pub use failures::{FailedSyscall, FailureKind, Failures, Value};
 pub use freed::{FreedBlock, Step};
 pub use program::Program;
 pub use questions::Question;
-pub use source::{By, CallLine, Site};
+pub use source::{By, CallLine, FileLine};
 pub(crate) use source::{Source, line_of_call, told};
 pub(crate) use stops::now_ns;
 pub use text::within;

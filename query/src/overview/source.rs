@@ -40,12 +40,12 @@ pub struct CallLine {
     /// The line of its function.
     pub line: Option<u32>,
     /// The line that called it, if that is known.
-    pub made_at: Option<Site>,
+    pub made_at: Option<FileLine>,
 }
 
 /// A line of a source file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Site {
+pub struct FileLine {
     /// The file.
     pub file: String,
     /// The line.
@@ -246,10 +246,10 @@ fn is_of_system(timeline: &Timeline, seq: u64, address: u64) -> bool {
 
 /// Returns the line of the statement that made the call that began at event `seq`, from its return address: the program's own
 /// line if it called through code of a library that is inlined there.
-pub(crate) fn line_of_call(timeline: &Timeline, seq: u64, return_address: u64) -> Option<Site> {
+pub(crate) fn line_of_call(timeline: &Timeline, seq: u64, return_address: u64) -> Option<FileLine> {
     let space = timeline.modules().space(seq);
     let line = space.own_line_at(return_address.checked_sub(1)?)?;
-    Some(Site {
+    Some(FileLine {
         file: line.file.to_string(),
         line: line.line,
     })

@@ -18,7 +18,7 @@ const AT_ONCE: usize = 256;
 
 /// Where a value lies.
 #[derive(Clone)]
-struct Place {
+struct TypedRange {
     address: u64,
     len: u64,
     ty: Type,
@@ -28,7 +28,7 @@ struct Place {
 struct Span {
     from: Instant,
     until: Instant,
-    place: Place,
+    place: TypedRange,
     /// No write was found yet since a call began: what the bytes held before is no value of its variable.
     is_new: bool,
 }
@@ -180,7 +180,7 @@ fn wrong(what: Diagnostic) -> replay::Error {
 }
 
 /// The part of the run in which a call ran.
-fn span(timeline: &Timeline, seq: u64, place: Place) -> replay::Result<Span> {
+fn span(timeline: &Timeline, seq: u64, place: TypedRange) -> replay::Result<Span> {
     let end = timeline.entered_at(seq)?.and_then(|call| call.end);
     Ok(Span {
         from: Instant::at(seq),
@@ -196,7 +196,7 @@ fn place(
     (seq, tid): (u64, u32),
     is_own: bool,
     expression: &Expr,
-) -> replay::Result<Result<Place, Diagnostic>> {
+) -> replay::Result<Result<TypedRange, Diagnostic>> {
     let moment = Moment::at(timeline, seq, tid, 1)?;
     let machine = moment.machine();
     let context = Context {
@@ -216,7 +216,7 @@ fn place(
     };
     Ok(match (value.address(), value.ty.size()) {
         _ if value.bits.is_some() => Err(Diagnostic::new("it is a bit field")),
-        (Some(address), Some(len)) => Ok(Place {
+        (Some(address), Some(len)) => Ok(TypedRange {
             address,
             len,
             ty: value.ty.clone(),
@@ -227,7 +227,7 @@ fn place(
 }
 
 /// Shows the value at a place as it is at a moment; `None` if its bytes are not known.
-fn shown(moment: &Moment<'_>, place: &Place) -> Option<String> {
+fn shown(moment: &Moment<'_>, place: &TypedRange) -> Option<String> {
     let machine = moment.machine();
     let mut bytes = vec![0; usize::try_from(place.len).ok()?];
     machine.memory(place.address, &mut bytes).ok()?;

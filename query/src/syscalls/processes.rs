@@ -3,10 +3,11 @@
 //!
 //! What a process does is not in the recording of its parent.
 
+use store::shell::words;
+
 use super::files::{At, Made};
 use super::structures::{text_of, texts};
 use super::{name, values};
-use crate::shell::words;
 
 /// System calls that make processes.
 const MAKING: [&str; 4] = ["fork", "vfork", "clone", "clone3"];

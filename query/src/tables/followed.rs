@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use store::Recording;
 use store::set::{self, PROCESSES_FILE};
+use store::shell::words;
 
-use crate::shell::words;
 use crate::syscalls::processes::Process;
 use crate::syscalls::values;
 

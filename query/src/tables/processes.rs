@@ -13,11 +13,11 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::Result;
 use datafusion::logical_expr::{LogicalPlanBuilder, cast, col, lit};
 use store::manifest::Manifest;
+use store::shell::words;
 
 use super::doc::TableDoc;
 use super::folded::Folded;
 use super::sources::Sources;
-use crate::shell::words;
 use crate::syscalls::Call;
 use crate::syscalls::files::{At, Made};
 use crate::syscalls::processes::{Event, Own, Process, Told, processes};

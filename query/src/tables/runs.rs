@@ -8,13 +8,13 @@ use datafusion::common::{DataFusionError, Result};
 use debuginfo::Diagnostic;
 use store::recording::RecordingState;
 use store::seal::{BuildId, End};
+use store::shell::words;
 use store::summary::{environment_hash, name_of};
 use store::{Recording, Summary};
 
 use super::Provider;
 use super::computed::Computed;
 use super::doc::TableDoc;
-use crate::shell::words;
 
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {

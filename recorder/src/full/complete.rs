@@ -49,10 +49,11 @@ pub fn complete(
     let Some(created) = OpenRecording::begin_anew(dir)? else {
         return Ok(false);
     };
-    observer.warning(&format!(
+    let message = format!(
         "the recorder of {} did not close it: its calls and events are written now",
         dir.display()
-    ));
+    );
+    observer.warning(&message.into());
     let manifest = created.open.recording().manifest();
     let of = |option: &str| {
         let patterns = manifest.settings.filters.iter();

@@ -155,12 +155,12 @@ pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<Ful
         next = Some(Box::new(outcome));
     }
     for pattern in filter.unmatched() {
-        observer.warning(&format!("-f '{pattern}' matches no function"));
+        observer.warning(&format!("-f '{pattern}' matches no function").into());
     }
     let whole = next.expect("the program that was started is among them");
     for (spec, why) in options.first.specs.iter().zip(whole.unplaced_everywhere()) {
         if let Some(why) = why {
-            observer.warning(&format!("nothing is logged for {}: {why}", spec.location));
+            observer.warning(&format!("nothing is logged for {}: {why}", spec.location).into());
         }
     }
     Ok(*whole)

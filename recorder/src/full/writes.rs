@@ -9,7 +9,7 @@ use super::probing::{Probing, Sending};
 use crate::live::{
     LoggedPlace,
     probes::{
-        logged_place::{Found, Globals, Place, Unplaced, find},
+        logged_place::{Found, Globals, LoggedRange, Unplaced, find},
         writer::Writer,
     },
 };
@@ -21,7 +21,7 @@ const MOST_WRITTEN: usize = 1 << 24;
 
 /// Memory whose writes are looked for.
 struct Watched {
-    place: Place,
+    place: LoggedRange,
     /// It leads to the target, which is another one once it is written.
     is_pointer: bool,
     /// The bytes there; `None`: no memory.
@@ -232,11 +232,11 @@ fn placed(
     Ok(pointers.chain(target).collect())
 }
 
-fn bytes_at(replay: &Replay, place: Place) -> Option<Vec<u8>> {
+fn bytes_at(replay: &Replay, place: LoggedRange) -> Option<Vec<u8>> {
     let mut bytes = vec![0; place.len as usize];
     (replay.read(place.address, &mut bytes) == bytes.len()).then_some(bytes)
 }
 
-fn range(place: Place) -> Range<u64> {
+fn range(place: LoggedRange) -> Range<u64> {
     place.address..place.address.saturating_add(place.len)
 }

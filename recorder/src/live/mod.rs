@@ -655,7 +655,7 @@ impl Tracee {
                 .ok_or(LiveError::Ended)?;
             let old = place.to_vec();
             place.copy_from_slice(&bytes[..old.len()]);
-            stopped.set_extended_state(&mut state).map_err(failed)?;
+            stopped.set_extended_state(&state).map_err(failed)?;
             old
         } else {
             let mut registers = self.registers(tid)?;

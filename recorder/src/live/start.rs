@@ -200,9 +200,9 @@ impl Live {
         for probe in self.probes() {
             if probe.state == ProbeState::Pending && probe.hits == 0 {
                 let place = &probe.spec.location;
-                observer.warning(&format!(
-                    "nothing was logged at {place}: no module that was loaded has it"
-                ));
+                let why =
+                    format!("nothing was logged at {place}: no module that was loaded has it");
+                observer.warning(&why.into());
             }
         }
     }

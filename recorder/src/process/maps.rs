@@ -2,34 +2,9 @@
 
 use std::{collections::BTreeMap, io, ops::Range, path::PathBuf};
 
+pub use exact::maps::Mapping;
+
 use crate::stop::procfs;
-
-/// One line of /proc/PID/maps.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mapping {
-    /// Its addresses.
-    pub range: Range<u64>,
-    /// Its offset in the file.
-    pub offset: u64,
-    /// Device and inode: two files of the same path may differ.
-    pub file: (String, u64),
-    /// The file's path, or a name in brackets; empty for anonymous memory.
-    pub path: String,
-    /// What it allows, as the kernel shows it: `r-xp`.
-    pub access: String,
-}
-
-impl Mapping {
-    /// Returns whether it is executable.
-    pub fn is_executable(&self) -> bool {
-        self.access.contains('x')
-    }
-
-    /// Returns whether it is writable and private: the kernel counts it as data, unless it grows down.
-    pub fn is_data(&self) -> bool {
-        self.access.contains('w') && self.access.ends_with('p')
-    }
-}
 
 /// A mapped file with code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +36,7 @@ impl Maps {
     /// Parses the text of a maps file. Skips invalid lines.
     pub fn parse(text: &str) -> Self {
         Self {
-            mappings: text.lines().filter_map(mapping).collect(),
+            mappings: exact::maps::parse(text),
         }
     }
 
@@ -161,29 +136,6 @@ fn without(range: Range<u64>, mappings: &[Mapping]) -> Vec<Range<u64>> {
         parts.push(from..range.end);
     }
     parts
-}
-
-/// Parses `559a0-559b0 r-xp 00001000 fe:00 123   /usr/bin/true`.
-fn mapping(line: &str) -> Option<Mapping> {
-    let mut rest = line;
-    let mut word = || {
-        rest = rest.trim_start();
-        let (word, after) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
-        rest = after;
-        word
-    };
-    let (start, end) = word().split_once('-')?;
-    let access = word().to_owned();
-    let offset = u64::from_str_radix(word(), 16).ok()?;
-    let device = word().to_owned();
-    let inode = word().parse().ok()?;
-    Some(Mapping {
-        range: u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?,
-        offset,
-        file: (device, inode),
-        access,
-        path: rest.trim_start().to_owned(),
-    })
 }
 
 #[cfg(test)]

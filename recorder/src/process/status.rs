@@ -11,11 +11,15 @@ use std::{
 use crate::stop::procfs;
 use crate::{
     options::Exit,
+    signals,
     wake::{Event, wait_for},
 };
 
 /// Stack size assumed if there is no limit.
 const UNLIMITED_STACK_BYTES: u64 = 1 << 30;
+
+/// The longest wait for an end. Signals end it early, except one that arrives just before the wait.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// Watches one process through a descriptor (pidfd_open(2)), so that a reused process id does no harm.
 #[derive(Debug)]
@@ -72,6 +76,19 @@ impl ExitWatch {
     /// Waits until the process has ended, a signal arrives, or `longest` has passed.
     pub(crate) fn wait_at_most(&self, longest: Duration) {
         wait_for(&[self.fd.as_fd()], Some(longest));
+    }
+
+    /// Waits until the process has ended, and returns how. Passes signals that end programs on to it.
+    pub(crate) fn wait_for_end(&self) -> Exit {
+        loop {
+            if let Some(exit) = self.poll() {
+                return exit;
+            }
+            if let Some(signal @ (libc::SIGTERM | libc::SIGHUP)) = signals::take() {
+                self.signal(signal);
+            }
+            self.wait_at_most(LONGEST_WAIT);
+        }
     }
 
     /// Returns another watch of the same process, which never collects its status.

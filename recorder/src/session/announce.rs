@@ -1,10 +1,11 @@
 //! Logs what readers need before the first record of a function: the process, modules, functions.
 
+use debuginfo::Diagnostic;
 use store::control::Control;
 
 use super::Session;
 use crate::{
-    Result,
+    Observer, Result,
     arm::{
         is_system_call,
         patch::{Plan, Prepared},
@@ -63,13 +64,22 @@ impl Session {
             self.writing.log.append_control(&load)?;
             if let Some(problem) = &module.problem {
                 let message = format!("{} is not traced: {problem}", module.file.path.display());
-                self.writing.log.append_control(&Control::Warning {
-                    ticks: clock::ticks(),
-                    message,
-                })?;
+                self.note_warning(message)?;
             }
         }
         Ok(())
+    }
+
+    /// Shows a warning to the user, and writes it to the log.
+    pub(super) fn warn(&mut self, warning: &Diagnostic, observer: &dyn Observer) -> Result<()> {
+        observer.warning(warning);
+        self.note_warning(warning.one_line())
+    }
+
+    pub(super) fn note_warning(&mut self, message: String) -> Result<()> {
+        let ticks = clock::ticks();
+        let warning = Control::Warning { ticks, message };
+        Ok(self.writing.log.append_control(&warning)?)
     }
 
     pub(super) fn log_probes(&mut self, skipped: Vec<Control>, plan: &Plan) -> Result<()> {
@@ -80,10 +90,7 @@ impl Session {
             self.writing.log.append_control(control)?;
         }
         for message in &plan.warnings {
-            self.writing.log.append_control(&Control::Warning {
-                ticks: clock::ticks(),
-                message: message.clone(),
-            })?;
+            self.note_warning(message.clone())?;
         }
         for function in &plan.functions {
             self.writing
@@ -103,9 +110,6 @@ impl Session {
                 format!("{many} functions are not recorded: their code in memory is not the file's")
             }
         };
-        Ok(self.writing.log.append_control(&Control::Warning {
-            ticks: clock::ticks(),
-            message,
-        })?)
+        self.note_warning(message)
     }
 }

@@ -28,11 +28,9 @@ use crate::{
         spawn::{self, Started},
     },
     session::{check_mapped, way_into},
-    signals::{self, ChildSignals},
+    signals::ChildSignals,
 };
 
-/// How often to check for signals to pass on.
-const SLICE: Duration = Duration::from_millis(50);
 /// How often to check whether the recorders are done.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -98,7 +96,7 @@ fn record_set(
         let _ = std::fs::remove_dir_all(log.dir());
     }
     let (watch, recorder) = started?;
-    let exit = wait(&watch);
+    let exit = watch.wait_for_end();
     let duration_ns = begun.elapsed().as_nanos() as u64;
     if recorder.is_none() {
         tell_end(&log, watch.pid(), exit);
@@ -187,19 +185,6 @@ fn tell_end(log: &ProcessLog, pid: i32, exit: Exit) {
         code,
         signal,
     });
-}
-
-/// Waits for the program's end, and passes on signals that end it.
-fn wait(watch: &ExitWatch) -> Exit {
-    loop {
-        if let Some(exit) = watch.poll() {
-            return exit;
-        }
-        if let Some(signal @ (libc::SIGTERM | libc::SIGHUP)) = signals::take() {
-            watch.signal(signal);
-        }
-        watch.wait_at_most(SLICE);
-    }
 }
 
 /// Returns the processes, once no recorder of one that has ended still writes.

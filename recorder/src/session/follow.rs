@@ -115,10 +115,9 @@ impl Session {
             && matches!(self.options.target, Target::Attach { .. })
             && self.target.watch.poll().is_some()
         {
-            observer.warning(
-                "the program has ended, and only its parent learns how: its status, and its last moment if a signal ended it, are \
-                 in recordings of programs that `hindsight record` or `hindsight attach` watches",
-            );
+            let why = "the program has ended, and only its parent learns how: its status, and its last moment if a signal \
+                       ended it, are in recordings of programs that `hindsight record` or `hindsight attach` watches";
+            observer.warning(&why.into());
         }
         self.log_end(&drain, exit, &mut incomplete);
         if let Some(live) = &self.live {
@@ -149,13 +148,8 @@ impl Session {
         }
         self.so_far.forbidden = forbidden;
         let message = "a thread is not recorded from here on: the program has forbidden it to read the time stamp counter \
-                       (PR_SET_TSC)"
-            .to_owned();
-        observer.warning(&message);
-        Ok(self.writing.log.append_control(&Control::Warning {
-            ticks: clock::ticks(),
-            message,
-        })?)
+                       (PR_SET_TSC)";
+        self.warn(&message.into(), observer)
     }
 
     /// Returns what bounds the sleep between two passes.
@@ -199,9 +193,10 @@ impl Session {
         let passed = noted.and_then(|noted| Ok((drain.pass(&mut self.writing.log, noted)?, noted)));
         passed.unwrap_or_else(|error| {
             drain.discard();
-            let message = format!("{ENDS_HERE}{}", error.one_line());
-            observer.warning(&message);
-            incomplete.get_or_insert(message);
+            let warning = Error::from(error).diagnostic();
+            let warning = warning.map(|why| format!("{ENDS_HERE}{why}"));
+            observer.warning(&warning);
+            incomplete.get_or_insert(warning.one_line());
             (0, false)
         })
     }
@@ -303,12 +298,11 @@ impl Session {
         match taken_back {
             Ok(Ok(())) => (Exit::Detached, true),
             Ok(Err(error)) | Err(error) => {
-                let error = Error::Stop(error);
                 if self.target.watch.poll().is_none() {
-                    observer.warning(&format!(
-                        "the program could not be unhooked and keeps running with inactive hooks: {}",
-                        error.one_line()
-                    ));
+                    let why = Error::Stop(error).diagnostic();
+                    observer.warning(&why.map(|why| {
+                        format!("the program could not be unhooked and keeps running with inactive hooks: {why}")
+                    }));
                 }
                 (Exit::Detached, false)
             }
@@ -347,15 +341,10 @@ impl Session {
             }
             // A module that cannot be armed must not end the recording.
             Err(error) => {
-                let message = format!(
-                    "a module that was just loaded is not traced: {}",
-                    error.one_line()
-                );
-                observer.warning(&message);
-                self.writing.log.append_control(&Control::Warning {
-                    ticks: clock::ticks(),
-                    message,
-                })?;
+                let warning = error.diagnostic();
+                let warning = warning
+                    .map(|why| format!("a module that was just loaded is not traced: {why}"));
+                self.warn(&warning, observer)?;
             }
             Ok(()) => {}
         }
@@ -425,7 +414,7 @@ impl Session {
         }
         let space = space_of(&self.arming.modules);
         if let Err(error) = self.arming.watches.resolve(&space, &plan.functions, shared) {
-            observer.warning(&error.one_line());
+            observer.warning(&error.diagnostic());
         }
     }
 }

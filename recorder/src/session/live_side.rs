@@ -97,7 +97,7 @@ impl Session {
                 live.fatal = told.signal.or(live.fatal);
             }
             if let Control::Warning { message, .. } = &control {
-                observer.warning(message);
+                observer.warning(&message.as_str().into());
             }
             self.writing.log.append_control(&control)?;
             live.counts.written();

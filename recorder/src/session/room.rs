@@ -6,10 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use store::{control::Control, storage::free_bytes};
+use debuginfo::Diagnostic;
+use store::storage::free_bytes;
 
 use super::Session;
-use crate::{Observer, Result, clock};
+use crate::{Observer, Result};
 
 /// How often the free room is looked at.
 const EVERY: Duration = Duration::from_secs(1);
@@ -33,7 +34,7 @@ pub(super) struct Room {
 
 impl Room {
     /// Takes a look at the free room. Returns the warning, the first time that there is a reason for one.
-    fn look(&mut self, now: Instant, free: u64) -> Option<String> {
+    fn look(&mut self, now: Instant, free: u64) -> Option<Diagnostic> {
         let first = *self.first.get_or_insert(free);
         // One look that is old enough is kept.
         while self.looks.get(1).is_some_and(|(at, _)| now - *at >= OVER) {
@@ -56,12 +57,12 @@ impl Room {
             let (rate, left) = (megabytes(rate), left.as_secs());
             format!(" and fills up in about {left} s at {rate} MB/s")
         });
-        Some(format!(
-            "the recording's disk has {} MB free{left}. When it is full, recording stops, and the program continues \
-             unrecorded; record fewer functions with -f or -x, limit the size with \
-             --max-size, or delete recordings with hindsight rm",
+        let message = format!(
+            "the recording's disk has {} MB free{left}. When it is full, recording stops, and the program continues unrecorded",
             megabytes(free)
-        ))
+        );
+        let hint = "record fewer functions with -f or -x, limit the size with --max-size, or delete recordings with hindsight rm";
+        Some(Diagnostic::new(message).with_hint(hint))
     }
 
     fn is_due(&self, now: Instant) -> bool {
@@ -84,15 +85,10 @@ impl Session {
         let Ok(free) = free_bytes(folder) else {
             return Ok(());
         };
-        let Some(message) = self.so_far.room.look(now, free) else {
-            return Ok(());
-        };
-        observer.warning(&message);
-        let ticks = clock::ticks();
-        Ok(self
-            .writing
-            .log
-            .append_control(&Control::Warning { ticks, message })?)
+        match self.so_far.room.look(now, free) {
+            Some(warning) => self.warn(&warning, observer),
+            None => Ok(()),
+        }
     }
 }
 
@@ -106,8 +102,8 @@ mod tests {
     fn warned(free: impl Fn(u64) -> u64) -> Option<(u64, String)> {
         let (mut room, begin) = (Room::default(), Instant::now());
         let mut warnings = (0..200).filter_map(|second| {
-            let text = room.look(begin + Duration::from_secs(second), free(second) * MB)?;
-            Some((second, text))
+            let warning = room.look(begin + Duration::from_secs(second), free(second) * MB)?;
+            Some((second, warning.one_line()))
         });
         let first = warnings.next();
         assert_eq!(warnings.next(), None, "it warns once");

@@ -2,13 +2,11 @@
 //! waits: the filter may allow it none of our system calls.
 
 use agent::shared::{Sandbox, Shared};
-use store::control::Control;
 
 use super::Session;
 use crate::{
     Observer, Result,
     arm::{LoadedModule, own_calls::makes_system_calls, patch::Prepared},
-    clock,
     process::status::Seccomp,
 };
 
@@ -55,13 +53,8 @@ impl Session {
         };
         if self.shared.answer_sandbox(asked, found) {
             let message = "the program is in a sandbox that it has entered by a system call of its own; docs/transparency.md, \
-                           \"Programs that forbid or lock what recording takes\", says what is not recorded after that"
-                .to_owned();
-            observer.warning(&message);
-            self.writing.log.append_control(&Control::Warning {
-                ticks: clock::ticks(),
-                message,
-            })?;
+                           \"Programs that forbid or lock what recording takes\", says what is not recorded after that";
+            self.warn(&message.into(), observer)?;
         }
         Ok(())
     }

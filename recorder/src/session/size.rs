@@ -2,15 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use store::control::Control;
-
 use super::{Session, folder_bytes};
-use crate::{Exit, Observer, Result, clock, options::Target, process::status::ExitWatch, signals};
+use crate::{Exit, Observer, Result, options::Target, process::status::ExitWatch};
 
 /// How often its size is looked at: at 2 GB/s, the log grows by 40 MB meanwhile.
 const EVERY: Duration = Duration::from_millis(20);
-/// How long a wait for the program's end may last. Its end and signals end it earlier.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// The size over time.
 #[derive(Debug, Default)]
@@ -45,27 +41,13 @@ impl Session {
             bytes / 1_000_000,
             most / 1_000_000
         );
-        observer.warning(&message);
-        let ticks = clock::ticks();
-        self.writing
-            .log
-            .append_control(&Control::Warning { ticks, message })?;
+        self.warn(&message.into(), observer)?;
         Ok(true)
     }
 }
 
 /// Waits until our child `pid` has ended; returns how. Passes signals on to it.
 pub(super) fn end_of(pid: i32) -> Exit {
-    let Ok(watch) = ExitWatch::new(pid, true) else {
-        return Exit::Detached;
-    };
-    loop {
-        if let Some(exit) = watch.poll() {
-            return exit;
-        }
-        if let Some(signal @ (libc::SIGTERM | libc::SIGHUP)) = signals::take() {
-            watch.signal(signal);
-        }
-        watch.wait_at_most(LONGEST_WAIT);
-    }
+    let watch = ExitWatch::new(pid, true);
+    watch.map_or(Exit::Detached, |watch| watch.wait_for_end())
 }

@@ -1,6 +1,6 @@
 //! The patterns of `-f` that have matched no function, each with suggestions.
 
-use debuginfo::{Binding, Glob, Symbol, SymbolKind};
+use debuginfo::{Binding, Diagnostic, Glob, Symbol, SymbolKind};
 
 use crate::arm::{Filter, LoadedModule, module_and_name};
 
@@ -8,15 +8,14 @@ use crate::arm::{Filter, LoadedModule, module_and_name};
 const SIMILAR: f64 = 0.85;
 
 /// Returns a warning for each pattern that has matched nothing.
-pub fn warnings(filter: &Filter, modules: &[LoadedModule]) -> Vec<String> {
+pub fn warnings(filter: &Filter, modules: &[LoadedModule]) -> Vec<Diagnostic> {
     let unmatched = filter.unmatched();
     if unmatched.is_empty() {
         return Vec::new();
     }
     let names = Names::of(modules);
-    let warning =
-        |pattern: &str| format!("-f '{pattern}' matches no function{}", names.near(pattern));
-    unmatched.into_iter().map(warning).collect()
+    let unmatched = unmatched.into_iter();
+    unmatched.map(|pattern| names.warning(pattern)).collect()
 }
 
 struct Names {
@@ -68,36 +67,41 @@ impl Names {
         }
     }
 
-    /// Returns the end of the sentence about `pattern`.
-    fn near(&self, pattern: &str) -> String {
+    fn warning(&self, pattern: &str) -> Diagnostic {
+        let message = format!("-f '{pattern}' matches no function");
         if let Some(module) = pattern.strip_prefix("module:") {
-            return suggested(module, self.modules.iter().map(String::as_str), "module:");
+            let modules = self.modules.iter().map(String::as_str);
+            return Diagnostic::new(message).with_hint(suggested(module, modules, "module:"));
         }
         if pattern.starts_with("file:") {
-            return "; the path of a source file, or its last part, is what counts".to_owned();
+            let hint = "the path of a source file, or its last part, is what counts";
+            return Diagnostic::new(message).with_hint(hint);
         }
         let name = module_and_name(pattern).map_or(pattern, |(_, name)| name);
         if self.chosen_at_run_time.iter().any(|known| known == name) {
-            return format!(
-                ": its implementation is chosen when the program starts, and the program has no stub ({name}@plt) for it; \
-                 record the functions that call it"
+            let why = format!(
+                "{message}: its implementation is chosen when the program starts, and the program has no stub ({name}@plt) for it"
             );
+            return Diagnostic::new(why).with_hint("record the functions that call it");
         }
         if let Some((library, name)) = module_and_name(pattern)
             && let Some(module) = self.modules.iter().position(|module| module == library)
         {
             let own = self.in_libraries.iter().filter(|(of, _)| *of == module);
-            return suggested(
+            let own = own.map(|(_, name)| name.as_str());
+            return Diagnostic::new(message).with_hint(suggested(
                 name,
-                own.map(|(_, name)| name.as_str()),
+                own,
                 &format!("{library}:"),
-            );
+            ));
         }
         if let Some(library) = self.library_with(pattern) {
-            return format!(" of the program; those of a library: '{library}:{pattern}'");
+            return Diagnostic::new(format!("{message} of the program"))
+                .with_hint(format!("those of a library: '{library}:{pattern}'"));
         }
         let others = self.functions.iter().map(String::as_str);
-        suggested(pattern, others.filter(|name| *name != pattern), "")
+        let others = others.filter(|name| *name != pattern);
+        Diagnostic::new(message).with_hint(suggested(pattern, others, ""))
     }
 
     /// Returns the first library with functions that a pattern matches.
@@ -116,8 +120,8 @@ fn suggested<'a>(wanted: &str, known: impl Iterator<Item = &'a str>, before: &st
         .filter(|(likeness, _)| *likeness > SIMILAR)
         .max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)));
     match nearest {
-        Some((_, name)) => format!("; did you mean '{before}{name}'?"),
-        None => "; `hindsight sql REC \"SELECT name FROM functions\"` of a recording without -f lists names".to_owned(),
+        Some((_, name)) => format!("did you mean '{before}{name}'?"),
+        None => "`hindsight sql REC \"SELECT name FROM functions\"` of a recording without -f lists names".to_owned(),
     }
 }
 
@@ -133,25 +137,25 @@ mod tests {
             modules: vec!["libc.so.6".to_owned()],
             in_libraries: vec![(0, "malloc".to_owned())],
         };
-        assert_eq!(names.near("parse_oder"), "; did you mean 'parse_order'?");
-        assert_eq!(
-            names.near("module:libc.so"),
-            "; did you mean 'module:libc.so.6'?"
-        );
-        assert_eq!(
-            names.near("libc.so.6:maloc"),
-            "; did you mean 'libc.so.6:malloc'?"
-        );
-        assert_eq!(
-            names.near("strlen"),
-            ": its implementation is chosen when the program starts, and the program has no stub (strlen@plt) for it; \
-             record the functions that call it"
-        );
-        assert_eq!(
-            names.near("*alloc"),
-            " of the program; those of a library: 'libc.so.6:*alloc'"
-        );
-        assert!(!names.near("parse_order").contains("did you mean"));
-        assert!(names.near("xyzzy").contains("lists names"));
+        let warned = |pattern: &str| names.warning(pattern).one_line();
+        for (pattern, expected) in [
+            ("parse_oder", "; did you mean 'parse_order'?"),
+            ("module:libc.so", "; did you mean 'module:libc.so.6'?"),
+            ("libc.so.6:maloc", "; did you mean 'libc.so.6:malloc'?"),
+            (
+                "strlen",
+                ": its implementation is chosen when the program starts, and the program has no stub (strlen@plt) for it; \
+                 record the functions that call it",
+            ),
+            (
+                "*alloc",
+                " of the program; those of a library: 'libc.so.6:*alloc'",
+            ),
+        ] {
+            let expected = format!("-f '{pattern}' matches no function{expected}");
+            assert_eq!(warned(pattern), expected);
+        }
+        assert!(!warned("parse_order").contains("did you mean"));
+        assert!(warned("xyzzy").contains("lists names"));
     }
 }

@@ -1,39 +1,22 @@
-//! The few ptrace requests that are needed, each as a safe function. A thread that is not stopped, or not traced by the
-//! calling thread, gives ESRCH: nothing here can harm a process that we are not allowed to trace.
+//! The ptrace requests and waits of the recorder, beside those of `exact`, each as a safe function. A thread that is not
+//! stopped, or not traced by the calling thread, gives ESRCH: nothing here can harm a process that we are not allowed to
+//! trace.
 
 use std::io;
 use std::mem::{self, MaybeUninit};
 
+pub(crate) use exact::ptrace::{
+    cont, debug_register, detach, event_message, extended_state, interrupt, listen, registers,
+    set_debug_register, set_extended_state, set_registers, set_signal_info as set_stop_info,
+    signal_info as stop_info, step,
+};
 use libc::{c_long, c_void, siginfo_t, user_regs_struct};
 
 type Result<T> = io::Result<T>;
 
 /// Starts tracing `tid` without stopping it.
 pub(crate) fn seize(tid: i32) -> Result<()> {
-    request(libc::PTRACE_SEIZE, tid, 0, 0)
-}
-
-/// Makes `tid` stop as soon as it would run in user mode.
-pub(crate) fn interrupt(tid: i32) -> Result<()> {
-    request(libc::PTRACE_INTERRUPT, tid, 0, 0)
-}
-
-/// Detaches from `tid`, and delivers signal `signal` (0 = none) to it if it is in signal-delivery-stop.
-pub(crate) fn detach(tid: i32, signal: i32) -> Result<()> {
-    request(libc::PTRACE_DETACH, tid, 0, signal as usize)
-}
-
-/// Returns the siginfo of the stop of `tid`. ESRCH while it runs.
-pub(crate) fn stop_info(tid: i32) -> Result<siginfo_t> {
-    let mut info = MaybeUninit::<siginfo_t>::zeroed();
-    request(libc::PTRACE_GETSIGINFO, tid, 0, info.as_mut_ptr() as usize)?;
-    // SAFETY: the request succeeded, so the kernel filled the structure; it also is valid when all zero.
-    Ok(unsafe { info.assume_init() })
-}
-
-/// Sets the siginfo of the signal that `tid` receives when it resumes.
-pub(crate) fn set_stop_info(tid: i32, info: &siginfo_t) -> Result<()> {
-    request(libc::PTRACE_SETSIGINFO, tid, 0, &raw const *info as usize)
+    exact::ptrace::seize(tid, 0)
 }
 
 /// Returns whether a halted thread has hit a trap that it has not reported. If a thread is interrupted at that moment,
@@ -69,22 +52,6 @@ pub(crate) fn has_untold_trap(tid: i32) -> bool {
         }
         from.off += AT_ONCE as u64;
     }
-}
-
-pub(crate) fn registers(tid: i32) -> Result<user_regs_struct> {
-    let mut registers = MaybeUninit::<user_regs_struct>::zeroed();
-    request(
-        libc::PTRACE_GETREGS,
-        tid,
-        0,
-        registers.as_mut_ptr() as usize,
-    )?;
-    // SAFETY: the request succeeded, so the kernel filled the structure; it is plain integers.
-    Ok(unsafe { registers.assume_init() })
-}
-
-pub(crate) fn set_registers(tid: i32, registers: &user_regs_struct) -> Result<()> {
-    request(libc::PTRACE_SETREGS, tid, 0, &raw const *registers as usize)
 }
 
 pub(crate) fn set_rip(tid: i32, value: u64) -> Result<()> {
@@ -140,7 +107,7 @@ pub(crate) fn seize_with_its_clones(tid: i32) -> Result<()> {
         | libc::PTRACE_O_TRACEFORK
         | libc::PTRACE_O_TRACEVFORK
         | libc::PTRACE_O_TRACESYSGOOD;
-    request(libc::PTRACE_SEIZE, tid, 0, options as usize)
+    exact::ptrace::seize(tid, options)
 }
 
 /// Returns whether two processes have one memory; `None` if the kernel does not say.
@@ -151,18 +118,6 @@ pub(crate) fn share_memory(a: i32, b: i32) -> Option<bool> {
         -1 => None,
         order => Some(order == 0),
     }
-}
-
-/// Returns the message of the last ptrace event, such as the id of a new process.
-pub(crate) fn event_message(tid: i32) -> Result<u64> {
-    let mut message = 0u64;
-    request(libc::PTRACE_GETEVENTMSG, tid, 0, &raw mut message as usize)?;
-    Ok(message)
-}
-
-/// Resumes a stopped thread, and delivers signal `signal` (0 = none) to it.
-pub(crate) fn cont(tid: i32, signal: i32) -> Result<()> {
-    request(libc::PTRACE_CONT, tid, 0, signal as usize)
 }
 
 /// The signal with which a thread reports the beginning or the end of a system call.
@@ -184,77 +139,6 @@ pub(crate) fn call_entered(tid: i32) -> Option<u64> {
     let len = mem::size_of_val(&info);
     request(GET_SYSCALL_INFO, tid, len, info.as_mut_ptr() as usize).ok()?;
     (info[0] & 0xff == ENTRY && info[0] >> 32 == X86_64).then_some(info[3])
-}
-
-/// Single-steps a stopped thread, and delivers signal `signal` (0 = none) to it.
-pub(crate) fn step(tid: i32, signal: i32) -> Result<()> {
-    request(libc::PTRACE_SINGLESTEP, tid, 0, signal as usize)
-}
-
-/// Leaves a thread in its job-control stop, and makes it report the end of that.
-pub(crate) fn listen(tid: i32) -> Result<()> {
-    request(libc::PTRACE_LISTEN, tid, 0, 0)
-}
-
-const NT_X86_XSTATE: usize = 0x202;
-/// Upper bound for the state of any processor (AMX included).
-const MOST_XSTATE_BYTES: usize = 16 << 10;
-
-/// Returns the state of the x87, SSE and later registers (XSAVE's layout; the first 512 bytes are FXSAVE's).
-pub(crate) fn extended_state(tid: i32) -> Result<Vec<u8>> {
-    let mut bytes = vec![0u8; MOST_XSTATE_BYTES];
-    let mut part = libc::iovec {
-        iov_base: bytes.as_mut_ptr().cast(),
-        iov_len: bytes.len(),
-    };
-    request(
-        libc::PTRACE_GETREGSET,
-        tid,
-        NT_X86_XSTATE,
-        &raw mut part as usize,
-    )?;
-    bytes.truncate(part.iov_len);
-    Ok(bytes)
-}
-
-/// Sets the state, as returned by [`extended_state`] and changed.
-pub(crate) fn set_extended_state(tid: i32, bytes: &mut [u8]) -> Result<()> {
-    let part = libc::iovec {
-        iov_base: bytes.as_mut_ptr().cast(),
-        iov_len: bytes.len(),
-    };
-    request(
-        libc::PTRACE_SETREGSET,
-        tid,
-        NT_X86_XSTATE,
-        &raw const part as usize,
-    )
-}
-
-/// Reads debug register `number`, 0 to 7.
-pub(crate) fn debug_register(tid: i32, number: usize) -> Result<u64> {
-    let mut word = 0u64;
-    let offset = mem::offset_of!(libc::user, u_debugreg) + number * 8;
-    // SAFETY: as in `peek`: PEEKUSER writes one word to `word`.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_ptrace,
-            libc::PTRACE_PEEKUSER as c_long,
-            tid as c_long,
-            offset,
-            &raw mut word,
-        )
-    };
-    if result == -1 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(word)
-}
-
-/// Writes debug register `number`, 0 to 7.
-pub(crate) fn set_debug_register(tid: i32, number: usize, value: u64) -> Result<()> {
-    let offset = mem::offset_of!(libc::user, u_debugreg) + number * 8;
-    request(libc::PTRACE_POKEUSER, tid, offset, value as usize)
 }
 
 /// A state change of a tracee.

@@ -17,7 +17,7 @@ use crate::render::Terminal;
 
 /// Runs SQL queries.
 pub struct Asker {
-    source: Source,
+    source: Subject,
     options: Options,
     interrupts: Interrupts,
     life: Option<Life>,
@@ -30,7 +30,7 @@ struct Life {
 }
 
 /// What is asked.
-enum Source {
+enum Subject {
     One {
         reader: Arc<Reader>,
         session: Session,
@@ -70,7 +70,7 @@ impl Asker {
     ) -> Result<Asker, Error> {
         let runs = Runs::open(&folders, &options).map_err(|source| Error::Query { source })?;
         Ok(Asker {
-            source: Source::Many { folders, runs },
+            source: Subject::Many { folders, runs },
             options,
             interrupts: interrupts(interruptible)?,
             life: None,
@@ -85,7 +85,7 @@ impl Asker {
         let session = Session::new(Arc::clone(&reader), options.clone());
         let session = session.map_err(|source| Error::Query { source })?;
         Ok(Asker {
-            source: Source::One { reader, session },
+            source: Subject::One { reader, session },
             options,
             interrupts: interrupts(interruptible)?,
             life: None,
@@ -95,8 +95,8 @@ impl Asker {
     /// Returns a note for each table that a question reads and that was not recorded.
     pub fn not_recorded(&self, sql: &str) -> Vec<String> {
         match &self.source {
-            Source::One { session, .. } => session.not_recorded(sql),
-            Source::Many { runs, .. } => runs.not_recorded(sql),
+            Subject::One { session, .. } => session.not_recorded(sql),
+            Subject::Many { runs, .. } => runs.not_recorded(sql),
         }
     }
 
@@ -114,11 +114,11 @@ impl Asker {
     /// When it cannot be opened; the asker then keeps the previous state.
     pub fn refresh(&mut self) -> Result<(), Error> {
         match &mut self.source {
-            Source::One { reader, .. } => {
+            Subject::One { reader, .. } => {
                 let reader = opened(reader.recording().dir(), &self.options)?;
                 self.look_at(reader)
             }
-            Source::Many { folders, runs } => {
+            Subject::Many { folders, runs } => {
                 let again = Runs::open(folders, &self.options);
                 *runs = again.map_err(|source| Error::Query { source })?;
                 Ok(())
@@ -131,54 +131,54 @@ impl Asker {
     /// # Errors
     /// When it cannot be read; the asker then keeps the previous recording.
     pub fn look_at(&mut self, reader: Arc<Reader>) -> Result<(), Error> {
-        if let Source::One { reader: known, .. } = &self.source
+        if let Subject::One { reader: known, .. } = &self.source
             && Arc::ptr_eq(&reader, known)
         {
             return Ok(());
         }
         let session = Session::new(Arc::clone(&reader), self.options.clone());
         let session = session.map_err(|source| Error::Query { source })?;
-        self.source = Source::One { reader, session };
+        self.source = Subject::One { reader, session };
         Ok(())
     }
 
     /// Returns the folder of the only recording; `None` if there are several.
     pub fn path(&self) -> Option<&Path> {
         match &self.source {
-            Source::One { reader, .. } => Some(reader.recording().dir()),
-            Source::Many { .. } => None,
+            Subject::One { reader, .. } => Some(reader.recording().dir()),
+            Subject::Many { .. } => None,
         }
     }
 
     /// Returns how much of the only recording is visible; `None` if there are several.
     pub fn extent(&self) -> Option<Extent> {
         match &self.source {
-            Source::One { session, .. } => Some(session.extent()),
-            Source::Many { .. } => None,
+            Subject::One { session, .. } => Some(session.extent()),
+            Subject::Many { .. } => None,
         }
     }
 
     /// Returns the number of recordings.
     pub fn recordings(&self) -> usize {
         match &self.source {
-            Source::One { .. } => 1,
-            Source::Many { runs, .. } => runs.names().count(),
+            Subject::One { .. } => 1,
+            Subject::Many { runs, .. } => runs.names().count(),
         }
     }
 
     /// Returns what could not be read since the last time, each as a sentence that names the recording.
     pub fn warnings(&self) -> Vec<String> {
         match &self.source {
-            Source::One { .. } => Vec::new(),
-            Source::Many { runs, .. } => runs.warnings(),
+            Subject::One { .. } => Vec::new(),
+            Subject::Many { runs, .. } => runs.warnings(),
         }
     }
 
     /// Returns the names of SQL functions.
     pub fn sql_functions(&self) -> &[String] {
         match &self.source {
-            Source::One { session, .. } => session.function_names(),
-            Source::Many { runs, .. } => runs.function_names(),
+            Subject::One { session, .. } => session.function_names(),
+            Subject::Many { runs, .. } => runs.function_names(),
         }
     }
 
@@ -193,11 +193,11 @@ impl Asker {
         }
         let show = shower(self.life.as_ref(), None);
         let answer = match &self.source {
-            Source::One { session, .. } => {
+            Subject::One { session, .. } => {
                 let work = session.ask(sql, max_rows);
                 self.interrupts.wait_showing(work, show)
             }
-            Source::Many { runs, .. } => {
+            Subject::Many { runs, .. } => {
                 let work = runs.ask(sql, max_rows);
                 self.interrupts.wait_showing(work, show)
             }

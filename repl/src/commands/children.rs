@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use debuginfo::Diagnostic;
 use recorder::live;
 use recorder::{Exit, Member, Observer, RecordOptions, SetOutcome, Target};
 use serde_json::json;
@@ -126,8 +127,8 @@ impl Observer for Warnings {
         }
     }
 
-    fn warning(&self, message: &str) {
-        let (pid, text) = (self.pid, message.to_owned());
+    fn warning(&self, warning: &Diagnostic) {
+        let (pid, text) = (self.pid, warning.one_line());
         let _ = self.log.add(&Fact::Warning { pid, text });
     }
 }

@@ -16,7 +16,7 @@ use serde_json::json;
 use server::quantity::count;
 use store::recording::{Recording, RecordingState};
 
-use self::place::Place;
+use self::place::Destination;
 use crate::ask::Asker;
 use crate::error::Error;
 use crate::exit;
@@ -71,7 +71,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
         let message = format!("{}: {why}", path.display());
         return Err(Error::usage(message, None));
     }
-    let mut place = Place::of(&args.to)?;
+    let mut place = Destination::of(&args.to)?;
     let named = names(&found.folders);
     let keys: Vec<Vec<String>> = named
         .iter()
@@ -161,7 +161,7 @@ fn tables(wanted: &[String]) -> Result<Vec<&'static str>, Error> {
 }
 
 /// Refuses to overwrite a file.
-fn refuse_taken(place: &mut Place, key: &str) -> Result<(), Error> {
+fn refuse_taken(place: &mut Destination, key: &str) -> Result<(), Error> {
     match place.has(key)? {
         false => Ok(()),
         true => Err(Error::usage(
@@ -176,7 +176,7 @@ fn export(
     folder: &Path,
     tables: &[&str],
     keys: &[String],
-    (place, terminal): (&mut Place, &Terminal),
+    (place, terminal): (&mut Destination, &Terminal),
 ) -> Result<u64, Error> {
     let mut asker = Asker::open_with(folder, Options::default(), true)?;
     asker.show_life(terminal);
@@ -200,7 +200,11 @@ fn export(
 }
 
 /// Writes a table and returns the number of bytes.
-fn write(asker: &mut Asker, table: &str, (place, key): (&mut Place, &str)) -> Result<u64, Error> {
+fn write(
+    asker: &mut Asker,
+    table: &str,
+    (place, key): (&mut Destination, &str),
+) -> Result<u64, Error> {
     let columns = match table == "runs" {
         // The folder says which run it is.
         true => query::TABLES

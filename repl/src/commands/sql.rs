@@ -268,7 +268,7 @@ fn questions(text: &str) -> Result<Vec<&str>, Error> {
 
 /// Where an answer is written. A file gets its name when it is complete, because a truncated answer could pass for a
 /// complete one.
-enum Place {
+enum OutputFile {
     /// It vanishes with this process, whatever ends it.
     Unnamed(File),
     /// On file systems that have no such files.
@@ -277,16 +277,16 @@ enum Place {
     Other(File),
 }
 
-impl Place {
+impl OutputFile {
     /// Prepares to write to `path`. Does not overwrite an existing file, which may be the answer to another query.
-    fn of(path: &Path) -> Result<Place, Error> {
+    fn of(path: &Path) -> Result<OutputFile, Error> {
         let cannot_write = |source| Error::io(format!("write {}", path.display()), source);
         // /dev/stdout may be a file too.
         let is_other =
             path.starts_with("/dev") || std::fs::metadata(path).is_ok_and(|meta| !meta.is_file());
         if is_other {
             let opened = File::options().write(true).open(path);
-            return opened.map(Place::Other).map_err(cannot_write);
+            return opened.map(OutputFile::Other).map_err(cannot_write);
         }
         if path.symlink_metadata().is_ok() {
             return Err(exists_already(path));
@@ -302,29 +302,29 @@ impl Place {
             .custom_flags(libc::O_TMPFILE)
             .open(folder);
         if let Ok(file) = unnamed {
-            return Ok(Place::Unnamed(file));
+            return Ok(OutputFile::Unnamed(file));
         }
         let file = tempfile::Builder::new()
             .prefix(".hindsight-")
             .permissions(std::fs::Permissions::from_mode(0o666))
             .tempfile_in(folder);
-        file.map(Place::Hidden)
+        file.map(OutputFile::Hidden)
             .map_err(|error| cannot_write(error.kind().into()))
     }
 
     fn file(&self) -> &File {
         match self {
-            Place::Hidden(file) => file.as_file(),
-            Place::Unnamed(file) | Place::Other(file) => file,
+            OutputFile::Hidden(file) => file.as_file(),
+            OutputFile::Unnamed(file) | OutputFile::Other(file) => file,
         }
     }
 
     /// Gives the complete file its name and returns its size in bytes.
     fn keep(self, path: &Path) -> Result<Option<u64>, Error> {
         let kept = match self {
-            Place::Unnamed(file) => name(&file, path).map(|()| file),
-            Place::Hidden(file) => file.persist_noclobber(path).map_err(|failed| failed.error),
-            Place::Other(_) => return Ok(None),
+            OutputFile::Unnamed(file) => name(&file, path).map(|()| file),
+            OutputFile::Hidden(file) => file.persist_noclobber(path).map_err(|failed| failed.error),
+            OutputFile::Other(_) => return Ok(None),
         };
         let file = kept.map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => exists_already(path),
@@ -376,7 +376,7 @@ fn write_file(asker: &mut Asker, text: &str, format: Format, path: &Path) -> Res
     };
     let answer = asker.ask(sql, None)?;
     let cannot_write = |source| Error::io(format!("write {}", path.display()), source);
-    let place = Place::of(path)?;
+    let place = OutputFile::of(path)?;
     let mut out = BufWriter::with_capacity(1 << 20, place.file());
     let rows = asker
         .write(answer, writer, &mut out, true)

@@ -63,7 +63,7 @@ struct Of {
 
 /// Where a module's debug information is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum DebugFile {
     /// In the module.
     Own,
     /// Below `/usr/lib/debug`.
@@ -78,15 +78,15 @@ enum Source {
     Unusable,
 }
 
-impl Source {
+impl DebugFile {
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Source::Own => ("own", "in the module"),
-            Source::System => ("system", "/usr/lib/debug"),
-            Source::Cache => ("debuginfod", "debuginfod's cache"),
-            Source::Beside => ("split", "a file of its own"),
-            Source::Missing => ("missing", "none"),
-            Source::Unusable => ("unusable", "not known"),
+            DebugFile::Own => ("own", "in the module"),
+            DebugFile::System => ("system", "/usr/lib/debug"),
+            DebugFile::Cache => ("debuginfod", "debuginfod's cache"),
+            DebugFile::Beside => ("split", "a file of its own"),
+            DebugFile::Missing => ("missing", "none"),
+            DebugFile::Unusable => ("unusable", "not known"),
         }
     }
 }
@@ -96,7 +96,7 @@ impl Source {
 struct Known {
     path: PathBuf,
     build_id: Option<String>,
-    source: Source,
+    source: DebugFile,
     /// The file with the debug information, if it is a separate one.
     file: Option<PathBuf>,
     /// The build id of dwz's file that it refers to and that was not found.
@@ -146,7 +146,7 @@ fn missing(known: &Known) -> Option<String> {
     known
         .build_id
         .clone()
-        .filter(|_| known.source == Source::Missing)
+        .filter(|_| known.source == DebugFile::Missing)
 }
 
 fn modules(of: &Of) -> Result<Vec<Known>, Error> {
@@ -215,7 +215,7 @@ fn unusable(path: PathBuf, why: String) -> Known {
     Known {
         path,
         build_id: None,
-        source: Source::Unusable,
+        source: DebugFile::Unusable,
         file: None,
         wants: None,
         note: Some(why),
@@ -227,11 +227,11 @@ fn known(module: &Module) -> Known {
     let is_cached =
         |file: &Path| debuginfo::debuginfod_cache().is_some_and(|dir| file.starts_with(dir));
     let source = match &file {
-        _ if !module.has_dwarf() => Source::Missing,
-        None => Source::Own,
-        Some(file) if is_cached(file) => Source::Cache,
-        Some(file) if file.starts_with("/usr/lib/debug") => Source::System,
-        Some(_) => Source::Beside,
+        _ if !module.has_dwarf() => DebugFile::Missing,
+        None => DebugFile::Own,
+        Some(file) if is_cached(file) => DebugFile::Cache,
+        Some(file) if file.starts_with("/usr/lib/debug") => DebugFile::System,
+        Some(_) => DebugFile::Beside,
     };
     let warnings = module.warnings().iter();
     let warnings: Vec<String> = warnings.map(ToString::to_string).collect();
@@ -294,7 +294,7 @@ fn table(modules: &[Known]) -> Table {
         let file = known.file.as_ref().map(|file| file.display().to_string());
         let id = known.build_id.as_ref().map(|id| format!("build id {id}"));
         let without = match known.source {
-            Source::Missing => Some(id.unwrap_or_else(|| "no build id".to_owned())),
+            DebugFile::Missing => Some(id.unwrap_or_else(|| "no build id".to_owned())),
             _ => None,
         };
         let last = known.note.clone().or(file).or(without).unwrap_or_default();

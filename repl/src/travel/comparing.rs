@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use query::compare::{Asked, COLUMNS, Comparison, Place, Step, Twin, Twins, compare_both};
+use query::compare::{Asked, COLUMNS, Comparison, Step, ThreadEvent, Twin, Twins, compare_both};
 use query::{Options, Session as Opened};
 use serde_json::json;
 use server::past::Past;
@@ -256,7 +256,7 @@ impl Session {
     pub(super) fn follow(&mut self) -> Result<u8, Error> {
         let here = self.position()?;
         let place = here.and_then(|here| {
-            Some(Place {
+            Some(ThreadEvent {
                 seq: here.seq?,
                 tid: here.thread?,
             })

@@ -51,7 +51,7 @@ const CAUGHT: [&str; 14] = [
 const HANDLED: [&str; 5] = ["noprint", "nostop", "pass", "print", "stop"];
 
 /// What may stand at a place of a line.
-enum Place {
+enum Expected {
     Words(&'static [&'static str]),
     Subjects,
     Breakpoint,
@@ -60,25 +60,25 @@ enum Place {
 }
 
 /// Returns what may stand after these words of a line.
-fn place(words: &[&str]) -> Place {
+fn place(words: &[&str]) -> Expected {
     let takes = |verb: &str| find(verb).map_or(Takes::Others, |verb| verb.takes);
     match words {
-        ["info" | "inf" | "i"] => Place::Subjects,
-        ["catch" | "tcatch"] => Place::Words(&CAUGHT),
-        ["catch" | "tcatch", "signal"] | ["handle"] => Place::Words(&store::signals::NAMES),
-        ["handle", ..] => Place::Words(&HANDLED),
-        ["condition" | "ignore" | "commands"] => Place::Breakpoint,
-        ["delete" | "del" | "d" | "enable" | "disable", ..] => Place::Breakpoint,
-        ["break" | "b" | "catch", "remove" | "enable" | "disable", ..] => Place::Breakpoint,
-        ["thread" | "t"] => Place::Thread,
+        ["info" | "inf" | "i"] => Expected::Subjects,
+        ["catch" | "tcatch"] => Expected::Words(&CAUGHT),
+        ["catch" | "tcatch", "signal"] | ["handle"] => Expected::Words(&store::signals::NAMES),
+        ["handle", ..] => Expected::Words(&HANDLED),
+        ["condition" | "ignore" | "commands"] => Expected::Breakpoint,
+        ["delete" | "del" | "d" | "enable" | "disable", ..] => Expected::Breakpoint,
+        ["break" | "b" | "catch", "remove" | "enable" | "disable", ..] => Expected::Breakpoint,
+        ["thread" | "t"] => Expected::Thread,
         [
             "tbreak" | "tb" | "hbreak" | "hb" | "thbreak" | "br" | "rbreak" | "trace" | "list"
             | "l",
             ..,
-        ] => Place::Other(Takes::Location),
-        ["inspect", ..] => Place::Other(Takes::Expression),
-        [verb, ..] => Place::Other(takes(verb)),
-        [] => Place::Other(Takes::Others),
+        ] => Expected::Other(Takes::Location),
+        ["inspect", ..] => Expected::Other(Takes::Expression),
+        [verb, ..] => Expected::Other(takes(verb)),
+        [] => Expected::Other(Takes::Others),
     }
 }
 
@@ -155,7 +155,7 @@ impl Words {
         let words: Vec<&str> = before[..whole].split_whitespace().collect();
         let place = place(&words);
         let takes = match place {
-            Place::Other(takes) => takes,
+            Expected::Other(takes) => takes,
             _ => Takes::Others,
         };
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
@@ -171,15 +171,15 @@ impl Words {
         let typed = &before[start..];
         let candidates: Vec<String> = if start == 0 || first == "help" {
             self.verbs.clone()
-        } else if let Place::Words(words) = place {
+        } else if let Expected::Words(words) = place {
             all_of(words)
-        } else if let Place::Subjects = place {
+        } else if let Expected::Subjects = place {
             crate::spelling::info_subjects()
                 .map(str::to_owned)
                 .collect()
-        } else if let Place::Breakpoint = place {
+        } else if let Expected::Breakpoint = place {
             (self.breakpoints)()
-        } else if let Place::Thread = place {
+        } else if let Expected::Thread = place {
             (self.threads)()
         } else if takes == Takes::Location {
             [&self.functions[..], &self.files[..]].concat()

@@ -3,7 +3,7 @@
 use recorder::live::MAX_LOGGED_LEN;
 use replay::CallHead;
 use replay::history::HistoryScope;
-use store::shell::word;
+use store::shell::{quoted, word};
 
 use super::{Past, Position};
 
@@ -106,9 +106,4 @@ impl Past {
                 has_room && self.timeline.modules().covers(place.address, here.seq)
             })
     }
-}
-
-/// Writes an expression as shells read it.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }

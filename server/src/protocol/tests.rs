@@ -44,6 +44,18 @@ fn a_notice_is_no_answer() {
 }
 
 #[test]
+fn a_warning_has_its_next_step_apart() {
+    let warning = Diagnostic::new("the disk is full").with_hint("delete files");
+    let notice = Notice::warning(warning);
+    assert_eq!(notice.one_line(), "the disk is full; delete files");
+    let text = line(&Response::notice(7, notice));
+    expect![[
+        r#"{"id":7,"notice":{"kind":"warning","text":"the disk is full","hint":"delete files"}}"#
+    ]]
+    .assert_eq(&text);
+}
+
+#[test]
 fn codes_are_the_documented_words() {
     // A code's word is the variant's name in capitals, with an underscore at each word boundary.
     let source = include_str!("../protocol.rs");

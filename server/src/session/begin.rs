@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use debuginfo::Diagnostic;
 use recorder::live::{Live, LiveOptions, Stdio};
 use recorder::{OnFull, RecordOptions, SnapshotTimes, Surroundings, Target};
 use serde::{Deserialize, Serialize};
@@ -433,19 +434,19 @@ impl Announcer {
     }
 
     /// Tells the client that waits for the start; false: none waits.
-    fn tell(&self, kind: NoticeKind, text: &str) -> bool {
+    fn tell(&self, notice: Notice) -> bool {
         let client = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(notify) = &*client else {
             return false;
         };
-        notify(Notice::new(kind, text.to_owned()));
+        notify(notice);
         true
     }
 }
 
 impl recorder::Observer for Announcer {
     fn setup(&self, message: &str) {
-        self.tell(NoticeKind::Progress, message);
+        self.tell(Notice::new(NoticeKind::Progress, message.to_owned()));
     }
 
     fn created(&self, recording: &Path) {
@@ -454,10 +455,10 @@ impl recorder::Observer for Announcer {
         }
     }
 
-    fn warning(&self, message: &str) {
-        tracing::warn!(message);
-        self.warnings.add(message);
-        if self.tell(NoticeKind::Warning, message) {
+    fn warning(&self, warning: &Diagnostic) {
+        tracing::warn!("{}", warning.one_line());
+        self.warnings.add(warning.clone());
+        if self.tell(Notice::warning(warning.clone())) {
             self.warnings.take_untold();
         }
     }

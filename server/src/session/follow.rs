@@ -290,7 +290,7 @@ fn turn_to(
         }
         Err(why) => {
             tracing::warn!(why, "a process is not followed");
-            old.warn(&why);
+            old.warn(why.clone().into());
             if turn == Turn::Copy {
                 // The next one may be. A program that has ended makes none.
                 _ = old.set_follow_mode(sessions, old.follow.mode());
@@ -338,7 +338,7 @@ fn begin(
     for probe in probes {
         if let Err(failure) = set_again(old, &session, &probe) {
             let (id, location) = (probe.id, &probe.spec.location);
-            session.warn(&format!("{id} ({location}) was not set again: {failure}"));
+            session.warn(format!("{id} ({location}) was not set again: {failure}").into());
         }
     }
     session.at_stops.take_over(&old.at_stops);

@@ -23,6 +23,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use debuginfo::Diagnostic;
 use recorder::live::{Live, ProbeId, Status, Tid};
 
 pub use at_stops::AtStops;
@@ -109,18 +110,18 @@ impl LiveSession {
 
     /// Returns the recorder's warnings since the start.
     #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<Diagnostic> {
         self.warnings.all()
     }
 
     /// Returns the warnings that no client has been told.
-    pub(crate) fn take_untold_warnings(&self) -> Vec<String> {
+    pub(crate) fn take_untold_warnings(&self) -> Vec<Diagnostic> {
         self.warnings.take_untold()
     }
 
     /// Adds a warning.
-    pub(crate) fn warn(&self, text: &str) {
-        self.warnings.add(text);
+    pub(crate) fn warn(&self, warning: Diagnostic) {
+        self.warnings.add(warning);
     }
 
     /// Returns whether the program has ended or was detached from.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use debuginfo::AddressSpace;
+use debuginfo::{AddressSpace, Diagnostic};
 use recorder::Exit;
 use recorder::live::{
     Display, Displayed, Location, ProbeId, Reason, Status, Stop, ThreadState, Tid,
@@ -615,7 +615,7 @@ impl LiveSession {
                 ..ExitReport::from(exit)
             }),
             calls: outcome.map(|outcome| outcome.calls),
-            warnings: self.warnings(),
+            warnings: self.warnings().iter().map(Diagnostic::one_line).collect(),
         }
     }
 }

@@ -2,30 +2,32 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use debuginfo::Diagnostic;
+
 /// The warnings since the session began.
 #[derive(Debug, Default)]
 pub(super) struct Warnings(Mutex<Texts>);
 
 #[derive(Debug, Default)]
 struct Texts {
-    all: Vec<String>,
+    all: Vec<Diagnostic>,
     /// How many of the first ones were told.
     told: usize,
 }
 
 impl Warnings {
     /// Adds a warning.
-    pub fn add(&self, text: &str) {
-        self.texts().all.push(text.to_owned());
+    pub fn add(&self, warning: Diagnostic) {
+        self.texts().all.push(warning);
     }
 
     /// Returns all warnings.
-    pub fn all(&self) -> Vec<String> {
+    pub fn all(&self) -> Vec<Diagnostic> {
         self.texts().all.clone()
     }
 
     /// Returns those that nobody has been told, which are told from now on.
-    pub fn take_untold(&self) -> Vec<String> {
+    pub fn take_untold(&self) -> Vec<Diagnostic> {
         let mut texts = self.texts();
         let untold = texts.all[texts.told..].to_vec();
         texts.told = texts.all.len();
@@ -40,17 +42,21 @@ impl Warnings {
 
 #[cfg(test)]
 mod tests {
-    use super::Warnings;
+    use super::{Diagnostic, Warnings};
 
     #[test]
     fn each_warning_is_told_once() {
         let warnings = Warnings::default();
-        warnings.add("one");
-        assert_eq!(warnings.take_untold(), ["one"]);
-        warnings.add("two");
-        warnings.add("three");
-        assert_eq!(warnings.take_untold(), ["two", "three"]);
+        warnings.add("one".into());
+        assert_eq!(warnings.take_untold(), [Diagnostic::from("one")]);
+        warnings.add("two".into());
+        warnings.add("three".into());
+        assert_eq!(
+            warnings.take_untold(),
+            ["two", "three"].map(Diagnostic::from)
+        );
         assert!(warnings.take_untold().is_empty());
-        assert_eq!(warnings.all(), ["one", "two", "three"]);
+        let all = ["one", "two", "three"].map(Diagnostic::from);
+        assert_eq!(warnings.all(), all);
     }
 }

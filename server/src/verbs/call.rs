@@ -324,8 +324,8 @@ impl<'a> Call<'a> {
             }
             Err(_) => return,
         };
-        for text in session.take_untold_warnings() {
-            (self.notify)(Notice::new(NoticeKind::Warning, text));
+        for warning in session.take_untold_warnings() {
+            (self.notify)(Notice::warning(warning));
         }
         let untold = session.live.untold_failures();
         if untold.is_empty() {

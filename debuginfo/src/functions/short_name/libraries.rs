@@ -1,6 +1,7 @@
 //! What short names omit of standard libraries: their paths, and default arguments.
 
 use super::Segment;
+use crate::types::INLINE_NAMESPACES;
 
 /// The path without that of a standard library.
 pub(super) fn shortened(mut segments: Vec<Segment>) -> Vec<Segment> {
@@ -10,8 +11,9 @@ pub(super) fn shortened(mut segments: Vec<Segment>) -> Vec<Segment> {
         without_rust_defaults(&mut segments[from]);
         segments.drain(..from);
     } else if is_cpp {
-        let is_inline =
-            |segment: &Segment| segment.arguments.is_none() && INLINE.contains(&&*segment.name);
+        // libstdc++'s containers are in `__cxx1998` if its debug mode has others in front of them.
+        let is_hidden = |name: &str| INLINE_NAMESPACES.contains(&name) || name == "__cxx1998";
+        let is_inline = |segment: &Segment| segment.arguments.is_none() && is_hidden(&segment.name);
         let mut at = 0;
         segments.retain(|segment| {
             at += 1;
@@ -23,9 +25,6 @@ pub(super) fn shortened(mut segments: Vec<Segment>) -> Vec<Segment> {
     }
     segments
 }
-
-/// Inline namespaces of C++'s standard libraries.
-const INLINE: [&str; 5] = ["__cxx11", "__1", "_V2", "__ndk1", "__cxx1998"];
 
 /// Modules of Rust's `core` and `alloc`.
 const CORE_MODULES: [&str; 52] = [

@@ -39,7 +39,7 @@ struct Watch {
 #[derive(Debug, PartialEq, Eq)]
 enum WatchScope {
     /// Nowhere yet, with the reason.
-    Nowhere(String),
+    Nowhere(Diagnostic),
     /// At the entries of functions with a certain parameter. Later modules may bring more.
     Functions,
     Everywhere,
@@ -50,7 +50,7 @@ impl Watches {
     pub(crate) fn new(expressions: &[String]) -> Self {
         let all = expressions.iter().map(|text| Watch {
             text: text.clone(),
-            scope: WatchScope::Nowhere(String::new()),
+            scope: WatchScope::Nowhere("".into()),
             is_whole: true,
         });
         Self {
@@ -101,15 +101,15 @@ impl Watches {
         for watch in &self.all {
             let expression = &watch.text;
             if let WatchScope::Nowhere(why) = &watch.scope {
-                observer.warning(&format!(
-                    "--watch {expression}: {why}; it is looked for again in each module that is loaded"
-                ));
+                let later = "it is looked for again in each module that is loaded";
+                let why = why.clone();
+                observer.warning(&why.map(|why| format!("--watch {expression}: {why}; {later}")));
             }
             if !watch.is_whole {
-                observer.warning(&format!(
-                    "--watch {expression}: there is no room for all the places that it lies in, and it is not captured at all calls; \
-                     FUNCTION::PARAMETER takes less"
-                ));
+                let why = format!(
+                    "--watch {expression}: there is no room for all the places that it lies in, and it is not captured at all calls"
+                );
+                observer.warning(&Diagnostic::new(why).with_hint("FUNCTION::PARAMETER takes less"));
             }
         }
     }
@@ -179,17 +179,19 @@ fn why_not_global(
     problem: Problem,
     space: &AddressSpace,
     functions: &[FunctionDef],
-) -> std::result::Result<String, Diagnostic> {
+) -> std::result::Result<Diagnostic, Diagnostic> {
     let reason = match (problem, path_of(text)) {
         (Problem::NotThere(reason), Some(function)) => {
-            let reason = reason.one_line();
-            return Ok(format!("{reason}, and no function {function} is recorded"));
+            let reason = reason.map(|why| format!("{why}, and no function {function} is recorded"));
+            return Ok(reason);
         }
         (Problem::NotThere(reason), None) => {
-            return Ok(format!(
-                "{}; variables of a function are written FUNCTION::VARIABLE",
-                reason.one_line()
-            ));
+            let written = "variables of a function are written FUNCTION::VARIABLE";
+            let hint = match reason.hint {
+                Some(hint) => format!("{hint}; {written}"),
+                None => written.to_owned(),
+            };
+            return Ok(Diagnostic::new(reason.message).with_hint(hint));
         }
         (Problem::Wrong(reason), _) => reason,
         (Problem::NoMemory, _) => "it has no variable in memory".into(),
@@ -197,7 +199,7 @@ fn why_not_global(
     // The expression may mean a parameter even if a library has a function of that name.
     let is_inside = functions.iter().any(|f| inside(text, f).is_some());
     match is_inside || !copies_named(text, space, functions).is_empty() {
-        true => Ok(reason.one_line()),
+        true => Ok(reason),
         false => Err(reason),
     }
 }

@@ -13,7 +13,7 @@ use store::control::{ByteBuf, Control, LoggedWrite};
 
 use super::{
     logged_calls::OpenCall,
-    logged_place::{self, Found, Globals, Place, Unplaced},
+    logged_place::{self, Found, Globals, LoggedRange, Unplaced},
     logged_variable::CallVariable,
     writer::{Writer, Writers},
 };
@@ -47,7 +47,7 @@ pub(super) struct Logged {
     pub probe: ProbeId,
     /// What the person wrote.
     target: String,
-    place: Place,
+    place: LoggedRange,
     pub role: Role,
     /// The mapped file that it lies in, if any.
     module: Option<Range<u64>>,
@@ -95,7 +95,7 @@ impl Tracee {
     }
 
     /// Reads the bytes of a place; `None`: there is no memory.
-    fn bytes_at(&self, place: Place) -> Option<Vec<u8>> {
+    fn bytes_at(&self, place: LoggedRange) -> Option<Vec<u8>> {
         let mut bytes = vec![0; place.len as usize];
         let read = self.memory.read(place.address, &mut bytes);
         read.is_ok().then_some(bytes)
@@ -173,7 +173,7 @@ impl Tracer {
         &mut self,
         probe: ProbeId,
         target: &str,
-        place: Place,
+        place: LoggedRange,
         role: Role,
     ) -> LiveResult<()> {
         let last = self.tracee.bytes_at(place);
@@ -437,7 +437,7 @@ impl Tracer {
         &mut self,
         tid: Tid,
         (probe, target): (ProbeId, String),
-        place: Place,
+        place: LoggedRange,
         (old, new, shared): (Option<Vec<u8>>, Vec<u8>, bool),
         writer: Option<Arc<Writer>>,
     ) {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use debuginfo::{AddressSpace, Frame, backtrace};
 
 use super::{
-    evaluate::MOST_FRAMES, logged::Role, logged_place::Place, logged_variable::CallVariable,
+    evaluate::MOST_FRAMES, logged::Role, logged_place::LoggedRange, logged_variable::CallVariable,
 };
 use crate::live::{
     breakpoints::{Breakpoints, sites::User},
@@ -120,7 +120,7 @@ impl Tracer {
         id: ProbeId,
         target: &str,
         call: OpenCall,
-        place: Place,
+        place: LoggedRange,
     ) -> Result<(), String> {
         self.probes.write_log.presumed_over.remove(&call);
         // Where this call is on the stack, no other one is.
@@ -183,7 +183,7 @@ impl Tracer {
         &mut self,
         tid: Tid,
         number: u64,
-        (call, place): (&OpenCall, Place),
+        (call, place): (&OpenCall, LoggedRange),
         pc: Option<u64>,
     ) -> bool {
         let probe = {
@@ -255,7 +255,7 @@ impl Tracer {
 
 impl Evaluator<'_> {
     /// Finds the call that begins, and its variable.
-    fn entered(&self, tid: Tid, id: ProbeId) -> Result<(OpenCall, Place), String> {
+    fn entered(&self, tid: Tid, id: ProbeId) -> Result<(OpenCall, LoggedRange), String> {
         let variables = self.probes.write_log.variables.get(&id);
         let variables = variables.ok_or("its variable is not known")?;
         self.in_frames(tid, FIRST_FRAMES, |context| {
@@ -288,7 +288,7 @@ impl Evaluator<'_> {
         tid: Tid,
         probe: ProbeId,
         call: &OpenCall,
-        place: Place,
+        place: LoggedRange,
         pc: Option<u64>,
     ) -> Standing {
         let variables = self.probes.write_log.variables.get(&probe);

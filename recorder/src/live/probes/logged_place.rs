@@ -28,12 +28,12 @@ const HIGHEST: u64 = 0x7fff_ffff_f000;
 
 /// Memory whose writes are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct LoggedRange {
     pub address: u64,
     pub len: u64,
 }
 
-impl Place {
+impl LoggedRange {
     /// Returns the watchpoints that cover exactly its bytes: address and length of each, which is a multiple of its length.
     pub fn pieces(self) -> Vec<(u64, u8)> {
         let end = self.address.saturating_add(self.len);
@@ -56,14 +56,14 @@ impl Place {
     }
 
     /// Returns whether all bytes of another place are among its own.
-    pub fn has_all_of(self, other: Place) -> bool {
-        let end = |place: Place| place.address.saturating_add(place.len);
+    pub fn has_all_of(self, other: LoggedRange) -> bool {
+        let end = |place: LoggedRange| place.address.saturating_add(place.len);
         self.address <= other.address && end(other) <= end(self)
     }
 
     /// Describes where it is.
     pub fn told(self) -> String {
-        let Place { address, len } = self;
+        let LoggedRange { address, len } = self;
         match len {
             1 => format!("at {address:#x}, 1 byte"),
             _ => format!("at {address:#x}, {len} bytes"),
@@ -75,11 +75,11 @@ impl Place {
 #[derive(Clone, Debug)]
 pub(crate) enum Found {
     /// Memory that stays the same.
-    Fixed(Place),
+    Fixed(LoggedRange),
     /// Memory that pointers lead to: it is another one when they change, and none while one of them leads nowhere.
     Followed {
-        pointers: Vec<Place>,
-        target: Option<Place>,
+        pointers: Vec<LoggedRange>,
+        target: Option<LoggedRange>,
     },
     /// A variable of each call of a function, which may have several copies.
     InCalls {
@@ -91,7 +91,7 @@ pub(crate) enum Found {
 impl Found {
     /// Returns how many watchpoints it takes, at least.
     pub fn needed(&self) -> usize {
-        let pieces = |place: &Place| place.pieces().len();
+        let pieces = |place: &LoggedRange| place.pieces().len();
         match self {
             Self::Fixed(place) => pieces(place),
             Self::Followed { pointers, target } => {
@@ -106,7 +106,7 @@ impl Found {
     }
 
     /// Returns memory that exists before its target does.
-    fn first(&self) -> Option<Place> {
+    fn first(&self) -> Option<LoggedRange> {
         match self {
             Self::Fixed(place) => Some(*place),
             Self::Followed { pointers, .. } => pointers.first().copied(),
@@ -179,7 +179,7 @@ pub(crate) fn find(
 ) -> Result<Found, Unplaced> {
     match place {
         LoggedPlace::Address { address, len } => {
-            let found = Place {
+            let found = LoggedRange {
                 address: *address,
                 len: *len,
             };
@@ -219,7 +219,7 @@ pub fn tells_writes_in_calls(text: &str, space: &AddressSpace) -> bool {
 }
 
 /// Refuses a place that the processor cannot watch as a whole.
-pub(super) fn check_len(text: &str, found: Place) -> Result<(), Diagnostic> {
+pub(super) fn check_len(text: &str, found: LoggedRange) -> Result<(), Diagnostic> {
     if (1..=MAX_LOGGED_LEN).contains(&found.len) {
         return Ok(());
     }
@@ -231,7 +231,7 @@ pub(super) fn check_len(text: &str, found: Place) -> Result<(), Diagnostic> {
 }
 
 /// Whether a program can have memory at all bytes of a place.
-fn is_of_programs(place: Place) -> bool {
+fn is_of_programs(place: LoggedRange) -> bool {
     let end = place.address.checked_add(place.len);
     place.address >= LOWEST && end.is_some_and(|end| end <= HIGHEST)
 }
@@ -289,7 +289,7 @@ fn evaluated_in(
     let read = machine.read.take();
     match found {
         Ok(place) => {
-            let is_its_own = |read: &Place| place.has_some_of(read.address, read.len);
+            let is_its_own = |read: &LoggedRange| place.has_some_of(read.address, read.len);
             let pointers = read.into_iter().filter(|read| !is_its_own(read));
             let pointers = outermost(pointers.collect());
             let target = Some(place);
@@ -308,8 +308,8 @@ fn evaluated_in(
 }
 
 /// Leaves out places that lie in others.
-fn outermost(places: Vec<Place>) -> Vec<Place> {
-    let is_inside = |place: &Place| {
+fn outermost(places: Vec<LoggedRange>) -> Vec<LoggedRange> {
+    let is_inside = |place: &LoggedRange| {
         let mut others = places.iter().filter(|other| *other != place);
         others.any(|other| other.has_all_of(*place))
     };
@@ -322,7 +322,7 @@ fn placed_in(
     space: &AddressSpace,
     machine: &OfProgram<'_>,
     frames: &[Frame],
-) -> Result<Place, Unplaced> {
+) -> Result<LoggedRange, Unplaced> {
     let context = Context {
         space,
         machine,
@@ -349,7 +349,7 @@ fn placed_in(
     }
     match (value.address(), value.ty.size()) {
         (Some(address), Some(len)) => {
-            let place = Place { address, len };
+            let place = LoggedRange { address, len };
             check_len(text, place).map_err(Unplaced::Refused)?;
             // Whether its memory exists is no pointer that leads to it.
             let mut bytes = vec![0; len as usize];
@@ -438,12 +438,12 @@ struct OfProgram<'m> {
     machine: &'m dyn Machine,
     asks_thread: Cell<bool>,
     /// Memory that was read.
-    read: RefCell<Vec<Place>>,
+    read: RefCell<Vec<LoggedRange>>,
 }
 
 impl Machine for OfProgram<'_> {
     fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
-        let place = Place {
+        let place = LoggedRange {
             address,
             len: bytes.len() as u64,
         };
@@ -513,7 +513,7 @@ mod tests {
     use super::*;
 
     fn pieces(address: u64, len: u64) -> Vec<(u64, u8)> {
-        Place { address, len }.pieces()
+        LoggedRange { address, len }.pieces()
     }
 
     #[test]
@@ -529,7 +529,7 @@ mod tests {
 
     #[test]
     fn places_overlap_where_they_share_a_byte() {
-        let place = Place {
+        let place = LoggedRange {
             address: 0x1000,
             len: 4,
         };
@@ -541,7 +541,7 @@ mod tests {
 
     #[test]
     fn pointers_inside_of_others_need_no_watchpoint() {
-        let at = |address, len| Place { address, len };
+        let at = |address, len| LoggedRange { address, len };
         let read = vec![at(0x1000, 16), at(0x1008, 8), at(0x100c, 8), at(0x2000, 8)];
         assert_eq!(
             outermost(read),

@@ -12,7 +12,7 @@ use debuginfo::{
 };
 use expr::Context;
 
-use super::logged_place::{Place, check_len, parsed};
+use super::logged_place::{LoggedRange, check_len, parsed};
 
 /// A register's value in a call that does not exist: some address of a stack.
 const SOME_STACK: u64 = 0x7fff_ffff_0000;
@@ -129,7 +129,7 @@ impl CallVariable {
         frame: &Frame,
         space: &AddressSpace,
         machine: &dyn Machine,
-    ) -> Result<Place, String> {
+    ) -> Result<LoggedRange, String> {
         self.evaluated(&self.seen_from(frame), space, machine)
     }
 
@@ -138,7 +138,7 @@ impl CallVariable {
         frame: &Frame,
         space: &AddressSpace,
         machine: &dyn Machine,
-    ) -> Result<Place, String> {
+    ) -> Result<LoggedRange, String> {
         let context = Context {
             space,
             machine,
@@ -153,18 +153,23 @@ impl CallVariable {
             return Err("it is a bit field, and only whole bytes are watched".to_owned());
         }
         match (value.address(), value.ty.size()) {
-            (Some(address), Some(len)) => Ok(Place { address, len }),
+            (Some(address), Some(len)) => Ok(LoggedRange { address, len }),
             _ => Err("it does not lie in memory".to_owned()),
         }
     }
 
     /// The memory of the whole variable.
-    fn whole(&self, frame: &Frame, space: &AddressSpace, machine: &dyn Machine) -> Option<Place> {
+    fn whole(
+        &self,
+        frame: &Frame,
+        space: &AddressSpace,
+        machine: &dyn Machine,
+    ) -> Option<LoggedRange> {
         let frames = std::slice::from_ref(frame);
         at_frame(space, machine, frames, 0, |site| {
             let value = self.variable.read(site);
             let (address, len) = (value.address()?, value.ty.size()?);
-            Some(Place { address, len })
+            Some(LoggedRange { address, len })
         })?
     }
 
@@ -172,7 +177,7 @@ impl CallVariable {
     /// itself, as they are in `all`.
     pub fn owns(
         &self,
-        place: Place,
+        place: LoggedRange,
         (all, frames): (&[Frame], std::ops::RangeInclusive<usize>),
         space: &AddressSpace,
         machine: &dyn Machine,
@@ -230,7 +235,7 @@ fn the_only(name: &str, at: u64, space: &AddressSpace) -> Result<(Variable, u64)
 /// A machine whose words are all 1, so that no pointer is null. It notes what was read.
 #[derive(Default)]
 struct Blank {
-    read: RefCell<Vec<Place>>,
+    read: RefCell<Vec<LoggedRange>>,
 }
 
 impl Machine for Blank {
@@ -239,7 +244,7 @@ impl Machine for Blank {
             *byte = u8::from(at.is_multiple_of(8));
         }
         let len = bytes.len() as u64;
-        self.read.borrow_mut().push(Place { address, len });
+        self.read.borrow_mut().push(LoggedRange { address, len });
         Ok(Certainty::Known)
     }
 

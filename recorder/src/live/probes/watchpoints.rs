@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use debuginfo::{AddressSpace, Diagnostic};
 
-use super::logged_place::{Found, Place};
+use super::logged_place::{Found, LoggedRange};
 use crate::live::{
     error::{LiveError, LiveResult},
     event_loop::Tracer,
@@ -196,7 +196,7 @@ impl Tracer {
         &mut self,
         (probe, number): (ProbeId, u64),
         target: &str,
-        place: Place,
+        place: LoggedRange,
     ) -> LiveResult<()> {
         let pieces = place.pieces();
         let watches = &mut self.probes.watchpoints.watches;

@@ -11,7 +11,7 @@ use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, UsedMemory,
 };
 
-use super::logged_place::Place;
+use super::logged_place::LoggedRange;
 use crate::{
     live::{
         breakpoints::Breakpoints,
@@ -59,7 +59,7 @@ impl Probes {
         breakpoints: &Breakpoints,
         tracee: &Tracee,
         tid: Tid,
-        place: Place,
+        place: LoggedRange,
     ) -> Option<Arc<Writer>> {
         let Ok(registers) = tracee.registers(tid) else {
             return Some(Arc::default());
@@ -222,7 +222,7 @@ fn chosen(
     next: u64,
     is_exact: bool,
     registers: &Registers,
-    place: Place,
+    place: LoggedRange,
 ) -> Chosen {
     let mut factory = InstructionInfoFactory::new();
     let mut may_have = None;
@@ -260,7 +260,7 @@ fn wrote(
     instruction: &Instruction,
     used: &UsedMemory,
     registers: &Registers,
-    place: Place,
+    place: LoggedRange,
 ) -> Option<bool> {
     if instruction.is_string_instruction() {
         let base = register_value(registers, used.base())?;
@@ -344,7 +344,7 @@ mod tests {
         Decoder::with_ip(64, &code, 0x40_0000, DecoderOptions::NONE).decode()
     }
 
-    const PLACE: Place = Place {
+    const PLACE: LoggedRange = LoggedRange {
         address: 0x60_0010,
         len: 4,
     };

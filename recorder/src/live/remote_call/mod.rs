@@ -120,7 +120,7 @@ impl Tracer {
         }
         let stopped = self.tracee.stopped(tid)?;
         if !call.floats.is_empty() {
-            stopped.set_extended_state(&mut vectors).map_err(failed)?;
+            stopped.set_extended_state(&vectors).map_err(failed)?;
         }
         stopped.set_registers(&registers).map_err(failed)?;
         let Some(thread) = self.tracee.threads.get_mut(&tid) else {
@@ -175,10 +175,10 @@ impl Tracer {
         else {
             return;
         };
-        let mut extended = calling.extended;
+        let extended = calling.extended;
         // A failure here means that the thread was killed.
         if let Ok(stopped) = self.tracee.stopped(tid) {
-            let _ = stopped.set_extended_state(&mut extended);
+            let _ = stopped.set_extended_state(&extended);
             let _ = stopped.set_registers(&calling.registers);
         }
         if let Some(thread) = self.tracee.threads.get_mut(&tid) {

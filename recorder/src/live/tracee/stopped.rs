@@ -88,7 +88,7 @@ impl Stopped<'_> {
         ptrace::extended_state(self.tid)
     }
 
-    pub fn set_extended_state(&self, state: &mut [u8]) -> io::Result<()> {
+    pub fn set_extended_state(&self, state: &[u8]) -> io::Result<()> {
         ptrace::set_extended_state(self.tid, state)
     }
 

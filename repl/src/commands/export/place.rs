@@ -13,7 +13,7 @@ use crate::error::Error;
 const AT_ONCE: usize = 1 << 20;
 
 /// The target of an export. Its files are named by keys, such as `table=calls/run=app/part-0.parquet`.
-pub enum Place {
+pub enum Destination {
     Folder(Folder),
     Bucket(Box<Bucket>),
 }
@@ -25,21 +25,21 @@ pub struct Folder {
     is_new: bool,
 }
 
-impl Place {
+impl Destination {
     /// Reads the target as the command line names it.
     ///
     /// # Errors When it is in an unsupported kind of store, or the environment has no credentials for it.
-    pub fn of(to: &Path) -> Result<Place, Error> {
+    pub fn of(to: &Path) -> Result<Destination, Error> {
         let text = to.to_string_lossy();
         match text.split_once("://") {
-            None => Ok(Place::Folder(Folder {
+            None => Ok(Destination::Folder(Folder {
                 path: to.to_owned(),
                 is_new: to.symlink_metadata().is_err(),
             })),
             Some(("s3", rest)) => {
                 let variable = |name: &str| std::env::var(name).ok();
                 let bucket = Bucket::open(rest, variable)?;
-                Ok(Place::Bucket(Box::new(bucket)))
+                Ok(Destination::Bucket(Box::new(bucket)))
             }
             Some(_) => Err(Error::usage(
                 format!("export writes to a folder or to s3://BUCKET/PREFIX, not to {text}"),
@@ -51,14 +51,14 @@ impl Place {
     /// Returns the name of one of its files as messages show it.
     pub fn name(&self, key: &str) -> String {
         match self {
-            Place::Folder(folder) => folder.path.join(key).display().to_string(),
-            Place::Bucket(bucket) => bucket.name(key),
+            Destination::Folder(folder) => folder.path.join(key).display().to_string(),
+            Destination::Bucket(bucket) => bucket.name(key),
         }
     }
 
     /// Returns whether checking for existing files is quick.
     pub fn is_near(&self) -> bool {
-        matches!(self, Place::Folder(_))
+        matches!(self, Destination::Folder(_))
     }
 
     /// Returns whether it has the file.
@@ -66,8 +66,8 @@ impl Place {
     /// # Errors When that cannot be determined, or Ctrl-C is pressed.
     pub fn has(&mut self, key: &str) -> Result<bool, Error> {
         match self {
-            Place::Folder(folder) => Ok(folder.path.join(key).exists()),
-            Place::Bucket(bucket) => bucket.has(key),
+            Destination::Folder(folder) => Ok(folder.path.join(key).exists()),
+            Destination::Bucket(bucket) => bucket.has(key),
         }
     }
 
@@ -77,15 +77,15 @@ impl Place {
     /// When no file can be made.
     pub fn draft(&mut self, key: &str) -> Result<Draft<'_>, Error> {
         match self {
-            Place::Folder(folder) => Ok(Draft::File(FileDraft::new(folder.path.join(key))?)),
-            Place::Bucket(bucket) => Ok(Draft::Object(Upload::new(bucket, key))),
+            Destination::Folder(folder) => Ok(Draft::File(FileDraft::new(folder.path.join(key))?)),
+            Destination::Bucket(bucket) => Ok(Draft::Object(Upload::new(bucket, key))),
         }
     }
 
     /// Removes files that may exist, as far as possible, and the folders that were made for them.
     pub fn remove(&mut self, keys: &[String]) {
         match self {
-            Place::Folder(folder) => {
+            Destination::Folder(folder) => {
                 for key in keys {
                     let file = folder.path.join(key);
                     let _ = fs::remove_file(&file);
@@ -99,7 +99,7 @@ impl Place {
                     let _ = fs::remove_dir(&folder.path);
                 }
             }
-            Place::Bucket(bucket) => bucket.remove(keys),
+            Destination::Bucket(bucket) => bucket.remove(keys),
         }
     }
 }
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_draft_is_a_file_only_when_it_is_finished() {
         let folder = tempfile::tempdir().unwrap();
-        let mut place = Place::of(folder.path()).unwrap();
+        let mut place = Destination::of(folder.path()).unwrap();
         let names = || {
             let entries = fs::read_dir(folder.path().join("a")).unwrap();
             let names = entries.map(|entry| entry.unwrap().file_name());
@@ -248,13 +248,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let key = "table=calls/run=app/part-0.parquet".to_owned();
         let root = folder.path().join("lake");
-        let mut place = Place::of(&root).unwrap();
+        let mut place = Destination::of(&root).unwrap();
         drop(place.draft(&key).unwrap());
         place.remove(std::slice::from_ref(&key));
         assert!(!root.exists());
         // What was there before stays.
         fs::create_dir_all(root.join("table=calls/run=other")).unwrap();
-        let mut place = Place::of(&root).unwrap();
+        let mut place = Destination::of(&root).unwrap();
         drop(place.draft(&key).unwrap());
         place.remove(&[key]);
         let left = fs::read_dir(root.join("table=calls")).unwrap();
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn other_stores_are_refused() {
         for to in ["gs://bucket/prefix", "https://host/bucket", "S3://bucket"] {
-            let refused = Place::of(Path::new(to)).err().unwrap();
+            let refused = Destination::of(Path::new(to)).err().unwrap();
             assert!(refused.to_string().ends_with(&format!("not to {to}")));
         }
     }

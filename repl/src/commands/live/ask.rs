@@ -112,7 +112,7 @@ pub fn asked_of_daemon<V: Verb>(
     let mut notify = |notice: server::protocol::Notice| match notice.kind {
         NoticeKind::Progress => progress.setup(&notice.text),
         NoticeKind::Running => progress.running(&notice.text, notice.may_leave),
-        NoticeKind::Warning => progress.warning(&notice.text),
+        NoticeKind::Warning => progress.warning(&notice.one_line()),
     };
     let wait = Wait {
         patience: Some(time(&config, patience)),

@@ -103,7 +103,7 @@ impl Link {
         let recording = InProcess::new(past).telling(Arc::new(move |notice| match notice.kind {
             NoticeKind::Progress => progress.setup(&notice.text),
             NoticeKind::Running => progress.running(&notice.text, notice.may_leave),
-            NoticeKind::Warning => progress.warning(&notice.text),
+            NoticeKind::Warning => progress.warning(&notice.one_line()),
         }));
         self.recording.replace(Some(recording));
     }

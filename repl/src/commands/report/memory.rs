@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use query::memory::{Frame, Held, MemoryReport, Site};
+use query::memory::{AllocationSite, Frame, Held, MemoryReport};
 use server::quantity::{count, duration, grouped};
 
 use super::text::{columns, layout};
@@ -27,10 +27,10 @@ pub fn memory(
     }
     freed_twice(out, found)?;
     totals(out, found)?;
-    let live: Vec<&Site> = found.sites.iter().filter(|s| s.live.blocks > 0).collect();
+    let live: Vec<&AllocationSite> = found.sites.iter().filter(|s| s.live.blocks > 0).collect();
     for (heading, is_pages) in [("left at the end", false), ("mapped at the end", true)] {
         let of = live.iter().filter(|site| site.is_pages == is_pages);
-        let sites: Vec<&Site> = of.copied().collect();
+        let sites: Vec<&AllocationSite> = of.copied().collect();
         if sites.is_empty() {
             continue;
         }
@@ -81,7 +81,7 @@ fn held(held: Held) -> String {
 }
 
 /// `malloc in make_order (app.c:17) < load (app.c:30)`
-fn place(site: &Site) -> String {
+fn place(site: &AllocationSite) -> String {
     let own = Frame::from_own_code(&site.frames);
     let frames: Vec<String> = own.iter().take(FRAMES).map(Frame::short_text).collect();
     let more = if own.len() > FRAMES { " < ..." } else { "" };

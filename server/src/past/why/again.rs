@@ -2,7 +2,7 @@
 
 use debuginfo::Register;
 use recorder::live::MAX_LOGGED_LEN;
-use store::shell::word;
+use store::shell::{quoted, word};
 
 use super::super::{Past, Position};
 use crate::inspect;
@@ -22,10 +22,10 @@ impl Past {
         let name = self.path().to_string_lossy().into_owned();
         let again = format!("hindsight rerun {} --log-writes", word(&name));
         if self.is_in_module(expression, here) {
-            return Some(format!("{again} '{}'", expression.replace('\'', r"'\''")));
+            return Some(format!("{again} {}", quoted(expression)));
         }
         if let Some(name) = self.in_each_call(expression, here) {
-            return Some(format!("{again} '{}'", name.replace('\'', r"'\''")));
+            return Some(format!("{again} {}", quoted(&name)));
         }
         let place = self.look_at(here, 1, |looked| {
             let view = looked.view();
@@ -58,8 +58,8 @@ impl Past {
     fn recorded_instead(&self, expression: &str, here: Position) -> Option<String> {
         let program = self.timeline.recording().manifest().argv.first()?;
         self.is_in_module(expression, here).then(|| {
-            let expression = expression.replace('\'', r"'\''");
-            format!("a recording, a core file being one moment: hindsight record --log-writes '{expression}' {program}")
+            let expression = quoted(expression);
+            format!("a recording, a core file being one moment: hindsight record --log-writes {expression} {program}")
         })
     }
 
