@@ -265,6 +265,21 @@ fn collected(replay: &mut Replay, positions: Range<u64>, seek: &Seek) -> Collect
     found
 }
 
+/// What only one of two searches has found.
+fn difference(found: &Collected, wanted: &Collected) -> String {
+    fn only<T: PartialEq + std::fmt::Debug>(these: &[T], those: &[T]) -> String {
+        let only = these.iter().filter(|one| !those.contains(one)).take(5);
+        only.map(|one| format!("{one:x?} ")).collect()
+    }
+    format!(
+        "found {} {}missed {} {}",
+        only(&found.executed, &wanted.executed),
+        only(&found.accesses, &wanted.accesses),
+        only(&wanted.executed, &found.executed),
+        only(&wanted.accesses, &found.accesses)
+    )
+}
+
 #[test]
 fn parts_are_those_of_the_whole() {
     let folder = TempDir::new().expect("a folder");
@@ -336,11 +351,8 @@ fn parts_are_those_of_the_whole() {
         let found = collected(&mut replay, positions.clone(), &seek);
         assert!(
             found == wanted,
-            "{positions:?} {seek:?}: {} {} {} {}",
-            found.executed.len(),
-            wanted.executed.len(),
-            found.accesses.len(),
-            wanted.accesses.len()
+            "{positions:?} {seek:?}: {}",
+            difference(&found, &wanted)
         );
         // The process is an ordinary one afterwards.
         assert_eq!(replay.position(), positions.end);

@@ -43,7 +43,7 @@ use store::{
 
 pub use self::children::{SetOutcome, record_children};
 pub(crate) use self::manifest::{
-    default_name, logged, new_id, own_stdin, probe_words, start_of, this_machine,
+    alone, default_name, logged, new_id, own_stdin, probe_words, start_of, this_machine,
 };
 pub(crate) use self::{
     live_side::{Controlled, LiveSide, publish, space_of},

@@ -60,8 +60,7 @@ pub struct Manifest {
     /// its own name.
     #[serde(default)]
     pub run_of: Option<String>,
-    /// Which process it is; none in core files, where every instruction is recorded, and in recordings of older releases that are
-    /// not part of a set.
+    /// Which process it is; none in core files, and in recordings of older releases that are not part of a set.
     #[serde(default)]
     pub lineage: Option<Lineage>,
 }

@@ -13,7 +13,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use create::{Created, OnTaken, OpenRecording, may_be_created};
+pub use create::{Created, OnTaken, OpenRecording, may_be_created, set_process};
 pub use remove::{Removed, foreign, remove};
 
 use crate::clock::Clock;

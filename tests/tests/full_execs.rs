@@ -63,6 +63,20 @@ fn what_a_program_becomes_is_recorded_too() {
     assert_eq!(end["kind"], "process_exit", "{end:?}");
     let facts = second.command("info", &["--json"]).result();
     assert_eq!(facts["argv"], serde_json::json!([fib, "15"]), "{facts}");
+    // Both are the same process.
+    let sql = "SELECT pid, parent_pid, parent_run FROM runs";
+    let (before, after) = (first.row(sql), second.row(sql));
+    assert!(
+        before["pid"].as_i64().is_some_and(|pid| pid > 1),
+        "{before}"
+    );
+    assert!(before["parent_run"].is_null(), "{before}");
+    for known in ["pid", "parent_pid"] {
+        assert_eq!(before[known], after[known], "{before} {after}");
+    }
+    let executed = "SELECT b.run FROM runs a JOIN runs b ON a.parent_run = b.run";
+    let found = Hindsight::command(&run.scratch, &["sql", "*.hindsight", executed, "--json"]).run();
+    assert!(found.text().contains("\"rec\""), "{}", found.text());
 }
 
 #[test]

@@ -457,8 +457,12 @@ fn a_run_of_every_instruction_names_the_last_line_that_wrote() {
     let (_, first) = Hindsight::record(&scratch, &[], &program);
     let path = first.path().to_str().expect("paths of tests are text");
     let again = ["rerun", path, "--full", "-o", "full"];
+    let again = [&again[..], &["--log-writes", "counter"]].concat();
     let rerun = Hindsight::command(&scratch, &again).run();
     assert_eq!(rerun.status.as_shell_code(), 3, "{}", rerun.errors());
+    let shown = rerun.errors();
+    assert!(shown.contains("writes to counter:"), "{shown}");
+    assert!(shown.contains(" 33 "), "{shown}");
     let full = Recording::new(scratch.join("full.hindsight"));
     let add = place("logged.c", line("logged.c", "add"));
     let wrote_again = place("logged.c", line("logged.c", "again"));

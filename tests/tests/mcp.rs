@@ -60,6 +60,21 @@ fn a_suspicious_value_is_investigated_live() {
 }
 
 #[test]
+fn the_investigation_of_the_readme_is_what_is_answered() {
+    let live = Live::new("mcp-page");
+    let (_, source) = tuner();
+    // The page's program has its source beside it.
+    std::fs::copy(source, live.scratch.join("tuner.c")).expect("the test's folder is writable");
+    let gcc = ["-g", "-O0", "-o", "tuner", "tuner.c"];
+    let built = Program::new("gcc", live.scratch.path()).args(gcc).run();
+    assert_eq!(built.status.as_shell_code(), 0, "{}", built.errors());
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let page = page.to_str().expect("paths of tests are text");
+    let said = mcp_script(&live, "page.py", &[page, "Language models"]);
+    assert_eq!(said, "page: 4 calls\n");
+}
+
+#[test]
 fn calls_go_on_with_the_program_that_a_launcher_executes() {
     let live = Live::new("mcp-executed");
     let (program, _) = tuner();

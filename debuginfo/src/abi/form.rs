@@ -192,7 +192,7 @@ impl<'a> Types<'_, '_, 'a> {
         for member in members(fields(record)) {
             let of = self.linked(&member.ty);
             let (_, wanted) = self.layout_within(&of, depth + 1, visits);
-            if member.bits.is_none() && offset(member) % wanted != 0 {
+            if member.bits.is_none() && !offset(member).is_multiple_of(wanted) {
                 return 1;
             }
             align = align.max(wanted);

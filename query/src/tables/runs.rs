@@ -57,7 +57,7 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "pid",
-            "number of the process; null with --full, and in recordings of older releases without --children",
+            "number of the process; null for core files, and in recordings of older releases without --children or with --full",
         ),
         (
             "parent_pid",

@@ -13,6 +13,7 @@ use exact::{Next, Summary};
 use store::{
     format::{INSTRUCTIONS_DIR, RECORDING_SUFFIX},
     log::LogWriter,
+    manifest::Lineage,
     recording::{Created, OnTaken, OpenRecording},
     storage::{Spare, free_bytes},
 };
@@ -25,7 +26,7 @@ use super::{
 use crate::{
     Error, Observer, Outcome, Result,
     arm::Filter,
-    session::{default_name, folder_bytes},
+    session::{alone, default_name, folder_bytes},
 };
 
 /// Files that keep room on the disk: for the end of the log, and for the events.
@@ -58,12 +59,13 @@ impl Image {
     /// Creates the recording, with room for its end.
     pub fn create(
         (path, on_taken): (&Path, OnTaken),
-        options: &FullOptions,
+        (options, process): (&FullOptions, Option<Lineage>),
         filter: &Filter,
         cwd: &Path,
         observer: &dyn Observer,
     ) -> Result<Image> {
-        let Created { open, log } = OpenRecording::create(path, on_taken, manifest(options, cwd)?)?;
+        let Created { open, log } =
+            OpenRecording::create(path, on_taken, manifest(options, process, cwd)?)?;
         let dir = open.recording().dir();
         observer.created(dir);
         let spares = kept_room(&dir.join(INSTRUCTIONS_DIR));
@@ -89,8 +91,9 @@ impl Image {
         })
     }
 
-    /// Creates that of what a program has become, beside the first one.
-    pub fn of_next(
+    /// Creates that of what the program has become, beside the first one.
+    pub fn next(
+        &self,
         next: &Next,
         options: &FullOptions,
         filter: &Filter,
@@ -108,12 +111,21 @@ impl Image {
         options.surroundings.env = Some(pairs(&variables));
         options.surroundings.stdin = None;
         let cwd = fs::read_link(process.join("cwd")).unwrap_or_default();
-        Image::create((&path, OnTaken::Number), &options, filter, &cwd, observer)
+        let process = alone(next.pid()).map(|process| Lineage {
+            parent_run: Some(self.open.recording().manifest().recording_id),
+            ..process
+        });
+        let name = (path.as_path(), OnTaken::Number);
+        Image::create(name, (&options, process), filter, &cwd, observer)
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.open.recording().dir()
     }
 
     /// The folder of the instructions.
     pub fn folder(&self) -> PathBuf {
-        self.open.recording().dir().join(INSTRUCTIONS_DIR)
+        self.dir().join(INSTRUCTIONS_DIR)
     }
 
     /// The file that is removed for the end of the log.
@@ -123,7 +135,7 @@ impl Image {
 
     /// Nothing was recorded. If it cannot be removed, `check` says what it is.
     pub fn remove(self) {
-        let _ = fs::remove_dir_all(self.open.recording().dir());
+        let _ = fs::remove_dir_all(self.dir());
     }
 
     /// The program has ended.
@@ -134,7 +146,7 @@ impl Image {
 
     /// Writes its events and closes it.
     pub fn finish(self, summary: Summary, observer: &dyn Observer) -> Result<FullOutcome> {
-        let dir = self.open.recording().dir().to_owned();
+        let dir = self.dir().to_owned();
         drop(self.spares);
         let finished = finish((self.open, self.log), &self.what, Some(&summary), observer);
         if let Err(Error::Exact(exact::Error::Damaged(_))) = &finished

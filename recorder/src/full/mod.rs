@@ -36,8 +36,10 @@ use std::{
 use exact::Summary;
 use store::{
     format::FORMAT_VERSION,
-    manifest::{ByteBuf, ClockCalibration, EVERY_INSTRUCTION, Launch, Manifest, Settings, Stdin},
-    recording::OnTaken,
+    manifest::{
+        ByteBuf, ClockCalibration, EVERY_INSTRUCTION, Launch, Lineage, Manifest, Settings, Stdin,
+    },
+    recording::{OnTaken, set_process},
 };
 
 use self::image::Image;
@@ -52,7 +54,8 @@ use crate::{
     live::FirstProbes,
     process::spawn,
     session::{
-        default_name, logged, new_id, own_stdin, probe_words, refuse_full, start_of, this_machine,
+        alone, default_name, logged, new_id, own_stdin, probe_words, refuse_full, start_of,
+        this_machine,
     },
 };
 
@@ -146,7 +149,7 @@ pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<Ful
     };
     let path = options.output.clone();
     let path = path.unwrap_or_else(|| default_name(&program));
-    let first = Image::create((&path, on_taken), options, &filter, &cwd, observer)?;
+    let first = Image::create((&path, on_taken), (options, None), &filter, &cwd, observer)?;
     let images = run(&program, options, &filter, first, observer)?;
     let mut next: Option<Box<FullOutcome>> = None;
     for (image, summary) in images.into_iter().rev() {
@@ -189,6 +192,7 @@ fn run(
 ) -> Result<Vec<(Image, Summary)>> {
     let started = Arc::new(AtomicI32::new(0));
     let pid = Arc::clone(&started);
+    let dir = first.dir().to_owned();
     let how = exact::Options {
         when: parts::when(&options.part)?,
         fixed_addresses: options.surroundings.no_aslr,
@@ -198,7 +202,13 @@ fn run(
         default_signals: vec![libc::SIGPIPE],
         output: None,
         spare: first.spare(),
-        started: Some(Box::new(move |id| pid.store(id, Release))),
+        started: Some(Box::new(move |id| {
+            pid.store(id, Release);
+            if let Some(process) = alone(id) {
+                // Without it, the recording only does not say which process it is of.
+                let _ = set_process(&dir, process);
+            }
+        })),
     };
     signals::passed_on(&started, || {
         let recorded = exact::record(program, &options.argv, &first.folder(), how);
@@ -214,7 +224,7 @@ fn run(
             && let Some(next) = summary.next.take()
         {
             last.became = Some(next.program.clone());
-            match Image::of_next(&next, options, filter, observer) {
+            match last.next(&next, options, filter, observer) {
                 Ok(image) => {
                     let summary = next.record(&image.folder(), image.spare())?;
                     images.push((image.ended(), summary));
@@ -252,7 +262,7 @@ fn exit(summary: &Summary) -> Exit {
     }
 }
 
-fn manifest(options: &FullOptions, cwd: &Path) -> Result<Manifest> {
+fn manifest(options: &FullOptions, process: Option<Lineage>, cwd: &Path) -> Result<Manifest> {
     Ok(Manifest {
         format_version: FORMAT_VERSION,
         recording_id: new_id()?,
@@ -278,7 +288,7 @@ fn manifest(options: &FullOptions, cwd: &Path) -> Result<Manifest> {
         launch: Some(launch(options, cwd)),
         labels: options.labels.clone(),
         run_of: None,
-        lineage: None,
+        lineage: process,
     })
 }
 

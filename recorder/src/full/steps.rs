@@ -57,7 +57,13 @@ impl Steps {
         let filter = Filter::new(&options.include, &options.exclude)?;
         let cwd = fs::read_link(format!("/proc/{}/cwd", live.pid())).unwrap_or_default();
         let path = options.output.clone().unwrap_or_default();
-        let image = Image::create((&path, OnTaken::Number), &options, &filter, &cwd, observer)?;
+        let image = Image::create(
+            (&path, OnTaken::Number),
+            (&options, own.manifest().lineage),
+            &filter,
+            &cwd,
+            observer,
+        )?;
         let progress = Arc::<AtomicU64>::default();
         let (reply, ended) = bounded(1);
         let words = options.argv.iter();

@@ -84,7 +84,7 @@ pub(super) fn manifest(
 }
 
 /// A process that is no part of a set.
-fn alone(pid: i32) -> Option<Lineage> {
+pub(crate) fn alone(pid: i32) -> Option<Lineage> {
     let parent_pid = parent(pid)?;
     Some(Lineage {
         pid,

@@ -38,7 +38,7 @@ const ROWS: usize = 20;
 ///
 /// Runs it with the same arguments, environment, folder and standard input, and with the recorded options, into a recording
 /// of its own. With --log-writes it then shows the last writes: the line, the old and the new value. With --full it records
-/// every instruction, with the same functions.
+/// every instruction, with the same functions, logpoints and logged places.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -49,7 +49,7 @@ pub struct Args {
     probing: Probing,
     /// Record every instruction this time: each register and each byte is known at every moment. What was kept with calls is
     /// left out, being known anyway
-    #[arg(long, conflicts_with_all = ["log_writes", "logpoint", "pending"])]
+    #[arg(long)]
     full: bool,
     /// Record the calls that allocate and free memory too (report --memory, object)
     #[arg(long)]
@@ -194,24 +194,25 @@ fn output(args: &Args, of: &Path) -> Result<PathBuf, Error> {
     Ok(free.next().unwrap_or_else(|| here.join(base)))
 }
 
+/// Options that a recording of every instruction takes over, and how many values they have. What was kept with calls is left out.
+const IN_FULL: [(&str, usize); 9] = [
+    ("-f", 1),
+    ("-x", 1),
+    ("--label", 1),
+    ("--no-aslr", 0),
+    ("--keep-log", 0),
+    ("--log-writes", 1),
+    ("--logpoint", 2),
+    ("--condition", 1),
+    ("--pending", 0),
+];
+
 /// The words for `record`: the recorded options, the new ones, and the program.
 fn words(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
-    if args.full {
-        return full_words(args, launch, output);
-    }
     let probes = &args.probing.probes;
     let mut words: Vec<OsString> = Vec::new();
-    let mut recorded = launch.options.iter();
-    let mut pending = args.pending;
-    while let Some(option) = recorded.next() {
-        match option.as_str() {
-            "--pending" => pending = true,
-            "--memory" | "--locks" => {}
-            // The processor has four watchpoints: the new ones replace the recorded ones.
-            "--log-writes" if !probes.log_writes.is_empty() => _ = recorded.next(),
-            option => words.push(option.into()),
-        }
-    }
+    words.extend(args.full.then(|| "--full".into()));
+    words.extend(taken_over(args, launch).map(OsString::from));
     for place in &probes.log_writes {
         words.extend(["--log-writes".into(), place.into()]);
     }
@@ -222,29 +223,32 @@ fn words(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
             words.extend(["--condition".into(), condition.into()]);
         }
     }
+    let pending = args.pending || launch.options.iter().any(|option| option == "--pending");
     words.extend(pending.then(|| "--pending".into()));
     words.extend(besides(args, launch));
     words.extend(at_the_end(args, launch, output));
     words
 }
 
-/// The words for `record --full`: the recorded options that choose functions or name the run, and the program.
-fn full_words(args: &Args, launch: &Launch, output: &Path) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec!["--full".into()];
-    let mut recorded = launch.options.iter();
-    while let Some(option) = recorded.next() {
+/// The recorded options that hold again, with their values.
+fn taken_over<'a>(args: &Args, launch: &'a Launch) -> impl Iterator<Item = &'a String> {
+    let mut rest = launch.options.as_slice();
+    let mut taken: Vec<&[String]> = Vec::new();
+    while let Some(option) = rest.first() {
+        let known = IN_FULL.iter().find(|(name, _)| name == option);
+        let values = known.map_or(0, |(_, values)| *values);
+        let (own, others) = rest.split_at(rest.len().min(1 + values));
+        rest = others;
         match option.as_str() {
-            "-f" | "-x" | "--label" => {
-                words.push(option.into());
-                words.extend(recorded.next().map(OsString::from));
-            }
-            "--no-aslr" | "--keep-log" => words.push(option.into()),
-            _ => {}
+            // These are added once, below.
+            "--pending" | "--memory" | "--locks" => {}
+            // The processor has four watchpoints: the new ones replace the recorded ones.
+            "--log-writes" if !args.probing.probes.log_writes.is_empty() => {}
+            _ if args.full && known.is_none() => {}
+            _ => taken.push(own),
         }
     }
-    words.extend(besides(args, launch));
-    words.extend(at_the_end(args, launch, output));
-    words
+    taken.into_iter().flatten()
 }
 
 /// Which functions of libraries are recorded too: those that were, and those that are wanted now.
@@ -418,14 +422,26 @@ mod tests {
             "--memory",
             "--watch",
             "x",
+            "--logpoint",
+            "f",
+            "n={n}",
+            "--condition",
+            "n > 1",
             "--no-aslr",
         ];
-        let words = made(&["app", "--full"], &recorded);
+        let words = made(&["app", "--full", "--log-writes", "y"], &recorded);
         let expected = [
             "--full",
             "-f",
             "parse*",
+            "--logpoint",
+            "f",
+            "n={n}",
+            "--condition",
+            "n > 1",
             "--no-aslr",
+            "--log-writes",
+            "y",
             "--memory",
             "--output",
             "/new",

@@ -15,7 +15,7 @@ use crate::format::{
     RECORDING_SUFFIX,
 };
 use crate::log::{ClosedLog, LogWriter};
-use crate::manifest::Manifest;
+use crate::manifest::{Lineage, Manifest};
 use crate::recording::RecordingState;
 use crate::storage::{self, FILE_MODE};
 
@@ -155,6 +155,16 @@ impl OpenRecording {
     }
 }
 
+/// Notes in the manifest of the recording in the folder `dir` which process it is of.
+///
+/// # Errors
+/// Those of [`Recording::open_exact`] and of [`document::write`]; the manifest is then as before.
+pub fn set_process(dir: &Path, process: Lineage) -> Result<()> {
+    let mut manifest = Recording::open_exact(dir)?.manifest;
+    manifest.lineage = Some(process);
+    write_manifest(dir, &manifest)
+}
+
 /// Checks in advance whether a recording of that name can be made; returns its folder, with the ending.
 ///
 /// # Errors
@@ -210,16 +220,20 @@ fn fill(dir: &Path, manifest: &Manifest) -> Result<(File, LogWriter)> {
         let part = dir.join(part);
         storage::create_dir(&part).map_err(Error::io("create", &part))?;
     }
+    let log = LogWriter::create(&dir.join(LOG_DIR), manifest.recording_id)?;
+    // Last, because a folder with a manifest is a recording.
+    write_manifest(dir, manifest)?;
+    sync_dir(parent(dir))?;
+    Ok((marker, log))
+}
+
+fn write_manifest(dir: &Path, manifest: &Manifest) -> Result<()> {
     let header = FileHeader {
         kind: FileKind::Manifest,
         recording_id: manifest.recording_id,
         number: 0,
     };
-    let log = LogWriter::create(&dir.join(LOG_DIR), manifest.recording_id)?;
-    // Last, because a folder with a manifest is a recording.
-    document::write(&dir.join(MANIFEST_FILE), header, manifest)?;
-    sync_dir(parent(dir))?;
-    Ok((marker, log))
+    document::write(&dir.join(MANIFEST_FILE), header, manifest)
 }
 
 fn sync_dir(dir: &Path) -> Result<()> {

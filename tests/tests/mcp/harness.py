@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import os
-import sys
 
 from mcp import StdioServerParameters
 from mcp.client import Client
@@ -82,10 +81,3 @@ def line_of(source, mark):
         found = [number for number, line in enumerate(file, 1) if mark in line]
     assert len(found) == 1, f"{source}: {mark} on lines {found}"
     return found[0]
-
-
-def fail_loudly():
-    """Prints a failure as one line, for the test that reads it."""
-    kind, error, _ = sys.exc_info()
-    print(f"{kind.__name__}: {error}", file=sys.stderr)
-    raise SystemExit(1)
