@@ -153,6 +153,8 @@ pub enum ParameterPlace {
     },
     /// The value has no bytes (an empty class, a zero-sized type).
     Empty,
+    /// It is not passed, as far as the debug information states: the optimiser removed it.
+    Removed,
     /// Unknown: optimised out, or passed in a way that the debug information does not state.
     Unknown,
 }
@@ -223,7 +225,7 @@ pub struct Function {
     pub line: Option<u32>,
     /// Named and unnamed parameters in order. Includes `this`, but not a hidden pointer for the result.
     pub params: Vec<Param>,
-    /// Every parameter is listed and its place is known.
+    /// Every parameter is listed, and its place is known if it is passed at all.
     pub params_known: bool,
     /// More arguments may follow the named ones.
     pub variadic: bool,

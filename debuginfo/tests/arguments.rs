@@ -7,8 +7,8 @@ mod common;
 use std::path::Path;
 
 use common::observed::{compare, observe, summaries_agree};
-use common::{Bench, open, program};
-use debuginfo::{ParameterPlace, ValueKind};
+use common::{Bench, function, open, program};
+use debuginfo::{Module, ParameterPlace, RetPlace, RetReg, ValueKind};
 
 /// Functions of the C program that optimisers may change.
 const CHANGED: [&str; 3] = ["changed", "pure_unused", "ignored_result"];
@@ -236,6 +236,51 @@ const RUST_CHANGED: [&str; 8] = [
 fn rust_optimised_is_never_wrong() {
     let options = ["-Copt-level=3", "-Csymbol-mangling-version=v0"];
     rust(&options, &RUST_CHANGED, 2);
+}
+
+/// Returns the places of a function's parameters, and that of its result.
+fn places(module: &Module, name: &str) -> (Vec<ParameterPlace>, RetPlace) {
+    let function = function(module, name);
+    assert!(function.params_known, "{function:?}");
+    let places = function.params.iter().map(|param| param.place);
+    (places.collect(), function.ret_place)
+}
+
+/// Removed parameters have no place, and those that follow have moved up, but for functions that others call.
+#[test]
+fn parameters_that_clang_removed_are_nowhere() {
+    use ParameterPlace::{Int, Removed};
+    let bench = Bench::new();
+    let path = bench.compile("clang", &program("removed.c"), "removed", &["-g", "-O2"]);
+    let module = open(&path);
+    let rax = RetPlace::Regs(RetReg::Rax, None);
+    let constant = places(&module, "constant");
+    assert_eq!(
+        constant,
+        (vec![Int(0), Removed, Removed], RetPlace::Unknown)
+    );
+    let unused = places(&module, "unused");
+    assert_eq!(unused, (vec![Int(0), Removed, Int(1)], RetPlace::Unknown));
+    let exported = places(&module, "exported");
+    assert_eq!(exported, (vec![Int(0), Removed, Int(2)], rax));
+    let all = places(&module, "all");
+    assert_eq!(all, (vec![Int(0), Int(1), Int(2)], rax));
+    // Without optimisation all are passed.
+    let path = bench.compile("clang", &program("removed.c"), "whole", &["-g", "-O0"]);
+    let module = open(&path);
+    for name in ["constant", "unused", "exported", "all"] {
+        let whole = (vec![Int(0), Int(1), Int(2)], rax);
+        assert_eq!(places(&module, name), whole, "{name}");
+    }
+}
+
+#[test]
+fn parameters_that_rustc_removed_are_nowhere() {
+    let bench = Bench::new();
+    let options = ["--edition=2024", "-g", "-O"];
+    let path = bench.compile("rustc", &program("removed.rs"), "removed", &options);
+    let (places, _) = places(&open(&path), "removed::pick");
+    assert_eq!(places, [ParameterPlace::Int(0), ParameterPlace::Removed]);
 }
 
 #[test]

@@ -68,11 +68,11 @@ fn what_a_program_becomes_is_recorded_too() {
     let (before, after) = (first.row(sql), second.row(sql));
     assert!(
         before["pid"].as_i64().is_some_and(|pid| pid > 1),
-        "{before}"
+        "{before:?}"
     );
-    assert!(before["parent_run"].is_null(), "{before}");
+    assert!(before["parent_run"].is_null(), "{before:?}");
     for known in ["pid", "parent_pid"] {
-        assert_eq!(before[known], after[known], "{before} {after}");
+        assert_eq!(before[known], after[known], "{before:?} {after:?}");
     }
     let executed = "SELECT b.run FROM runs a JOIN runs b ON a.parent_run = b.run";
     let found = Hindsight::command(&run.scratch, &["sql", "*.hindsight", executed, "--json"]).run();

@@ -13,6 +13,7 @@ use super::signature::{Signature, Signatures, Trust};
 use crate::abi::{Abi, Types};
 use crate::code::Code;
 use crate::dies::{Die, DieReader, Home};
+use crate::lines::Compiler;
 use crate::model::{CodeRange, Function, Svma};
 
 /// Readers shared by the functions of one unit.
@@ -24,6 +25,7 @@ struct Builder<'s, 't, 'a> {
     types: Types<'s, 't, 'a>,
     scan: &'s Scan,
     language: Option<DwLang>,
+    is_llvm: bool,
 }
 
 /// Builds the functions for `candidates` of unit `index`. If the unit demands more work than its size warrants, returns
@@ -48,6 +50,7 @@ pub(super) fn build(
         types: Types::new(session, (Home::Info, index)),
         scan,
         language: language(session, &root),
+        is_llvm: Compiler::of(session, &root) == Compiler::Llvm,
     };
     let mut functions = Vec::new();
     for candidate in candidates {
@@ -200,6 +203,7 @@ impl<'a> Builder<'_, '_, 'a> {
             code: self.code,
             abi,
             described: self.scan.described,
+            is_llvm: self.is_llvm,
         };
         let params = &self.scan.params;
         let own: Vec<Die<'a>> = params

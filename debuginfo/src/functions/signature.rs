@@ -2,6 +2,8 @@
 //!
 //! The calling convention states where each argument should be. An optimiser may change a function that only its own
 //! unit calls. In that case, only what the location lists state for the first instruction is used; the rest is unknown.
+//! LLVM's passes for dead arguments (DeadArgumentElimination, ArgumentPromotion) say so only by what they leave out: a parameter
+//! that is constant or unused has no location, its callers do not pass it, and the others may have moved up.
 
 use std::rc::Rc;
 
@@ -43,6 +45,8 @@ pub(super) struct Signatures<'x, 's, 't, 'a> {
     pub abi: Abi,
     /// The unit describes types. If not, no signature is known.
     pub described: bool,
+    /// The compiler is LLVM's: parameters without a location are not passed.
+    pub is_llvm: bool,
 }
 
 /// A parameter: its DIEs from the concrete one to the declaration, and whether the concrete one exists.
@@ -68,8 +72,22 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         formals.truncate(MAX_PARAMS);
         let infos: Vec<Rc<TypeInfo>> = formals.iter().map(|f| self.type_of(&f.chain)).collect();
         let declared = args::assign(infos.iter().map(|i| &**i), passed_back);
-        let stated = self.stated(&chain[0], &formals, &infos, &declared, svma, trust);
-        let places = settle(&declared, &stated, trust);
+        let locations = Locations::new(self.session, &chain[0], svma);
+        let removed = self.removed(&formals, &declared, &locations);
+        let trust = match trust {
+            Trust::All | Trust::Result if removed.contains(&true) => self.with_removed(chain),
+            trust => trust,
+        };
+        let stated = self.stated(&locations, &formals, &infos, &declared, svma, trust);
+        let mut places = settle(&declared, &stated, trust);
+        // Others whose locations begin later are made in the function, too, as constants are.
+        if removed.contains(&true) {
+            for (place, removed) in places.iter_mut().zip(&removed) {
+                if *removed || is_unknown(place) {
+                    *place = Passed::at(ParameterPlace::Removed);
+                }
+            }
+        }
         let mut ret = result.kind.clone();
         if trust == Trust::Nothing && ret != ValueKind::Void {
             (ret, ret_place) = (ValueKind::Unknown, RetPlace::Unknown);
@@ -174,6 +192,33 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         Vec::new()
     }
 
+    /// Returns for each parameter whether the optimiser removed it.
+    fn removed(
+        &self,
+        formals: &[Formal<'a>],
+        declared: &[Passed],
+        locations: &Locations<'_, '_, '_, 'a>,
+    ) -> Vec<bool> {
+        let is_nowhere = |formal: &Formal<'a>| {
+            let die = formal.chain.first().filter(|_| formal.concrete);
+            die.is_none_or(|die| locations.is_nowhere(die))
+        };
+        let is_removed = |(formal, declared): (&Formal<'a>, &Passed)| {
+            self.is_llvm && declared.place != ParameterPlace::Empty && is_nowhere(formal)
+        };
+        formals.iter().zip(declared).map(is_removed).collect()
+    }
+
+    /// How much is left of the signature of a function with a removed parameter: the result of a function that others can
+    /// call stays, that of a local one may be removed too.
+    fn with_removed(&self, chain: &[Die<'a>]) -> Trust {
+        let is_external = |die: &Die<'a>| self.session.flag(die, dw::DW_AT_external);
+        match chain.iter().any(is_external) {
+            true => Trust::Result,
+            false => Trust::Nothing,
+        }
+    }
+
     fn type_of(&self, chain: &[Die<'a>]) -> Rc<TypeInfo> {
         let of = chain
             .iter()
@@ -195,14 +240,13 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
     /// Returns what the function's own locations and first instructions state about each parameter.
     fn stated(
         &self,
-        function: &Die<'a>,
+        locations: &Locations<'_, '_, '_, 'a>,
         formals: &[Formal<'a>],
         infos: &[Rc<TypeInfo>],
         declared: &[Passed],
         svma: u64,
         trust: Trust,
     ) -> Vec<Option<Passed>> {
-        let locations = Locations::new(self.session, function, svma);
         // The C convention is certain, so only a contradiction at the entry itself overrides it.
         let certain = matches!(self.abi, Abi::SysV { .. }) && trust == Trust::All;
         let mut spills: Option<Spills> = None;

@@ -26,7 +26,7 @@ pub use steps::{CallAt, Standing, StepLine};
 
 pub(crate) use by_name::ByName;
 pub(crate) use prologue::around as prologue_of;
-pub(crate) use units::Units;
+pub(crate) use units::{Compiler, Units};
 
 use crate::address_space::{AddressSpace, Mapped};
 

@@ -8,7 +8,7 @@ use gimli::{AttributeValue, DebugLineOffset, Unit, UnitType};
 
 use super::scopes::Scopes;
 use super::table::{self, Lines};
-use crate::dies::{DieReader, Home};
+use crate::dies::{Die, DieReader, Home};
 use crate::dwarf::Slice;
 use crate::functions::files;
 use crate::module::Module;
@@ -262,13 +262,18 @@ fn compiler(session: &DieReader<'_, '_>, index: usize) -> Compiler {
     let Ok(root) = session.root(Home::Info, index) else {
         return Compiler::Other;
     };
-    let producer = session.string(&root, dw::DW_AT_producer);
-    producer.map_or(Compiler::Other, |producer| {
-        Compiler::called(&producer.to_string_lossy())
-    })
+    Compiler::of(session, &root)
 }
 
 impl Compiler {
+    /// Returns the compiler of the unit with this root.
+    pub(crate) fn of<'a>(session: &DieReader<'_, 'a>, root: &Die<'a>) -> Compiler {
+        let producer = session.string(root, dw::DW_AT_producer);
+        producer.map_or(Compiler::Other, |producer| {
+            Compiler::called(&producer.to_string_lossy())
+        })
+    }
+
     fn called(producer: &str) -> Compiler {
         if producer.starts_with("GNU ") {
             return Compiler::Gnu;

@@ -117,7 +117,7 @@ fn part(place: ParameterPlace, site: &FrameContext<'_>) -> Option<ValuePlace> {
             let address = site.cfa?.wrapping_sub(WORD).wrapping_add(offset.into());
             Some(ValuePlace::Memory(address))
         }
-        ParameterPlace::Empty | ParameterPlace::Unknown => None,
+        ParameterPlace::Empty | ParameterPlace::Removed | ParameterPlace::Unknown => None,
     }
 }
 

@@ -70,6 +70,24 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
         }
     }
 
+    /// Returns whether a parameter is in no register and no memory anywhere in the function: it has no location, or only a
+    /// constant value.
+    pub(crate) fn is_nowhere(&self, param: &Die<'a>) -> bool {
+        match self.session.attr(param, DW_AT_location) {
+            Some(AttributeValue::Exprloc(expression)) => {
+                let operations = self.operations(expression);
+                let last = operations.last();
+                let is_value = matches!(
+                    last,
+                    Some(Operation::StackValue | Operation::ImplicitValue { .. })
+                );
+                is_value && operations.iter().all(is_constant)
+            }
+            Some(_) => false,
+            None => true,
+        }
+    }
+
     fn whole(&self, expression: Expression<Slice<'a>>) -> Found {
         let operations = self.operations(expression);
         if let Some(home) = self.home(&operations) {
@@ -268,4 +286,19 @@ fn listed_frame_base<'a>(
         } if first.range.begin == svma => Some(FrameBase::Cfa),
         _ => None,
     }
+}
+
+/// Returns whether an operation takes nothing from a register or from memory.
+fn is_constant(operation: &Operation<Slice<'_>>) -> bool {
+    matches!(
+        operation,
+        Operation::UnsignedConstant { .. }
+            | Operation::SignedConstant { .. }
+            | Operation::Address { .. }
+            | Operation::AddressIndex { .. }
+            | Operation::ConstantIndex { .. }
+            | Operation::PlusConstant { .. }
+            | Operation::ImplicitValue { .. }
+            | Operation::StackValue
+    )
 }
