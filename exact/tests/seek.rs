@@ -3,7 +3,7 @@
 //! that moment, and at the end the copy must be the memory of the program, byte for byte. The instructions are those at which the
 //! process stands when it is moved to each of some positions. `SEED` repeats a choice of positions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::ops::Range;
@@ -359,6 +359,39 @@ fn parts_are_those_of_the_whole() {
         replay.goto(start).expect("a position");
         let rip = replay.registers().expect("registers").rip;
         assert_eq!(rip, whole.executed[start as usize].2);
+    }
+}
+
+/// A search that ends with an instruction that is met by traps has all of it: of string instructions, and those that save state.
+#[test]
+fn the_last_instruction_of_a_part_is_whole() {
+    let folder = TempDir::new().expect("a folder");
+    let program = compiled("gdb/truth.c", folder.path(), &[]);
+    recorded(&[program.to_str().expect("a path in text")], folder.path());
+    let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
+    let end = replay.end();
+    let seek = Seek {
+        reads: true,
+        writes: true,
+        ..Seek::default()
+    };
+    let whole = collected(&mut replay, 0..end, &seek).accesses;
+    let is_long = |access: &&Plain| access.2.is_some() && !access.4.is_power_of_two();
+    let mut met = HashSet::new();
+    let long = whole
+        .iter()
+        .filter(is_long)
+        .filter(|access| met.insert(access.2));
+    let positions: Vec<u64> = long.map(|access| access.0).take(40).collect();
+    assert!(positions.len() > 5, "{positions:?}");
+    for position in positions {
+        let wanted: Vec<Plain> = whole
+            .iter()
+            .filter(|access| access.0 == position)
+            .cloned()
+            .collect();
+        let found = collected(&mut replay, position..position + 1, &seek).accesses;
+        assert!(found == wanted, "{found:x?} {wanted:x?}");
     }
 }
 

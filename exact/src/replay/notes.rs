@@ -248,11 +248,19 @@ impl Replay {
     }
 
     /// All that was found is of instructions before this position.
-    pub(super) fn settle_notes(&mut self) {
+    pub(super) fn settle_notes(&mut self) -> Result<()> {
         let (tid, count) = (self.now.running, self.now.count);
+        // Where the process stops behind an instruction, the trap that ends its record is still ahead.
+        let begun = self.found.as_ref().and_then(|found| found.begun.as_ref());
+        if begun.is_some_and(|begun| begun.position() < count)
+            && let Some(begun) = self.found.as_mut().and_then(|found| found.begun.take())
+        {
+            self.end_step(&begun)?;
+        }
         if let Some(found) = &mut self.found {
             found.settle(self.translator.sites(), tid, count);
         }
+        Ok(())
     }
 
     /// Instructions of other threads have been counted meanwhile.

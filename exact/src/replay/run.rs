@@ -129,7 +129,7 @@ impl Replay {
     fn run(&mut self, stop: u64, asked: bool) -> Result<bool> {
         let at_stop = self.run_some(stop, asked)?;
         self.drain()?;
-        self.settle_notes();
+        self.settle_notes()?;
         Ok(at_stop)
     }
 

@@ -26,6 +26,13 @@ pub(super) struct Begun {
     operands: Vec<(Operand, Vec<u8>)>,
 }
 
+impl Begun {
+    /// How many instructions were executed before it.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+}
+
 impl Replay {
     /// The memory that the program has now: from where to where.
     pub fn mapped(&self) -> Result<Vec<Range<u64>>> {
