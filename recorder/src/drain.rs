@@ -140,6 +140,14 @@ impl<'a> Drain<'a> {
         self.now().max(self.after_newest)
     }
 
+    /// Looks at how long each thread has waited for a processor.
+    pub fn look_at_waits(&mut self) {
+        for index in self.shared.taken() {
+            let tid = self.shared.tenant(index).tid;
+            self.waits.look(self.pid, index, tid);
+        }
+    }
+
     /// Moves everything available now. Returns the number of bytes moved. `noted`: the log has received other events
     /// since the last pass, which readers must see even if no thread has written anything.
     ///

@@ -45,15 +45,20 @@ impl ExitWatch {
         Ok(Self { pid, fd, is_child })
     }
 
-    /// Returns how the process ended, or `None` while it runs. Does not block.
-    pub fn poll(&self) -> Option<Exit> {
+    /// Returns whether the process has ended. Its status is not collected: the kernel still has what it counted of it.
+    pub fn has_ended(&self) -> bool {
         let mut poll = libc::pollfd {
             fd: self.fd.as_raw_fd(),
             events: libc::POLLIN,
             revents: 0,
         };
         // SAFETY: one valid pollfd.
-        if unsafe { libc::poll(&mut poll, 1, 0) } <= 0 {
+        unsafe { libc::poll(&mut poll, 1, 0) > 0 }
+    }
+
+    /// Returns how the process ended, or `None` while it runs. Does not block.
+    pub fn poll(&self) -> Option<Exit> {
+        if !self.has_ended() {
             return None;
         }
         Some(if self.is_child {

@@ -59,7 +59,13 @@ impl Session {
         let (exit, unhooked) = loop {
             rest.before_look(self.bounds());
             // Polled before the pass: what a process wrote before its end is in the rings.
-            let exit = self.target.watch.poll();
+            let exit = match self.target.watch.has_ended() {
+                true => {
+                    drain.look_at_waits();
+                    self.target.watch.poll()
+                }
+                false => None,
+            };
             let settling = self.settling();
             let (moved, noted) = self.pass(&mut drain, &mut incomplete, observer);
             let mut found = match moved {
