@@ -71,7 +71,7 @@ fn the_investigation_of_the_readme_is_what_is_answered() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
     let page = page.to_str().expect("paths of tests are text");
     let said = mcp_script(&live, "page.py", &[page, "Language models"]);
-    assert_eq!(said, "page: 4 calls\n");
+    assert_eq!(said, "page: 5 calls\n");
 }
 
 #[test]

@@ -44,6 +44,9 @@ async def scenario(tools, page, heading):
     shown = calls(section(page, heading))
     for tool, arguments, answer in shown:
         said = comparable((await tools.text(tool, **arguments)).strip())
+        if tool == "debug_launch":
+            # Whether it still runs is a matter of chance.
+            said, answer = (re.sub(r'"(exit|exitCode|status)":("[^"]*"|\d+),?', "", text).replace(",}", "}") for text in (said, answer))
         assert said == comparable(answer), f"{tool} {json.dumps(arguments)} answers\n{said}\nand not\n{answer}"
     print(f"page: {len(shown)} calls")
 
