@@ -9,7 +9,7 @@ use std::path::Path;
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::functions::short_name;
-use crate::lines::names_function;
+use crate::lines::{names_function, without_tags};
 use crate::types::without_arguments;
 
 /// A pattern for names.
@@ -62,9 +62,10 @@ impl Glob {
     }
 
     /// Returns whether it matches the full name of a function, or the short one. A name without wildcards may lack template
-    /// arguments, and a name with a scope may lack the scopes around that.
+    /// arguments, and a name with a scope may lack the scopes around that. Both may lack ABI tags (`f[abi:cxx11]`).
     #[must_use]
     pub fn matches_function(&self, name: &str) -> bool {
+        let name = &*without_tags(name, &self.text);
         // Without a scope or arguments, a short name has nothing that the full one lacks.
         let may_be_short = self.text.contains("::") || self.text.contains('<');
         self.matches(name)
@@ -127,6 +128,12 @@ mod tests {
             ("get", "Cache<int, long>::get", false),
             ("Cache::g*", "ns::Cache<int, long>::get", false),
             ("open", "File::open", false),
+            ("greet", "greet[abi:cxx11]", true),
+            ("gr?et", "greet[abi:cxx11]", true),
+            ("greet[abi:cxx11]", "greet[abi:cxx11]", true),
+            ("greet[abi:v2]", "greet[abi:cxx11]", false),
+            ("Shop::name", "ns::Shop::name[abi:cxx11]", true),
+            ("twice", "twice[abi:cxx11]<int>", true),
         ] {
             let glob = Glob::new(pattern);
             assert_eq!(glob.matches_function(name), expected, "{pattern} {name}");

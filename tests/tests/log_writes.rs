@@ -566,7 +566,15 @@ fn a_second_run_of_every_instruction_tells_who_wrote_a_local_variable() {
         told.contains("mine became 3") && told.contains(&wrote),
         "{told}"
     );
-    let both = ["rerun", path, "--full", "--log-writes", "counter", "-o", "third"];
+    let both = [
+        "rerun",
+        path,
+        "--full",
+        "--log-writes",
+        "counter",
+        "-o",
+        "third",
+    ];
     let both = Hindsight::command(&scratch, &both).run();
     let told = both.errors();
     assert!(told.contains("8 writes to counter:"), "{told}");

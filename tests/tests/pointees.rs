@@ -272,3 +272,36 @@ fn texts_that_a_function_wrote_are_known_at_its_return() {
         assert_eq!(texts, [r#""number 7""#, r#""number 1234""#], "{artifact}");
     }
 }
+
+/// A static member lies elsewhere, and what is not known of it hides nothing of the object.
+#[test]
+fn static_members_do_not_hide_the_object() {
+    let scratch = Scratch::new("pointees_static");
+    std::fs::write(scratch.join("tally.cc"), TALLY).expect("the test's folder is writable");
+    let built = Program::new("g++", scratch.path())
+        .args(["-g", "-O0", "-o", "tally", "tally.cc"])
+        .run();
+    assert_eq!(built.status.as_shell_code(), 0, "{}", built.errors());
+    let program = Program::new(scratch.join("tally"), scratch.path());
+    let tally = Comparison::of_program(scratch, &program, &["--pointees"], Nesting::Proper);
+    let recording = &tally.recording;
+    let first = of_calls(recording, "value(start_seq, '*this')", "add");
+    assert!(first[0].starts_with("{n = 1, static total = "), "{first:?}");
+    let outs = of_calls(recording, "outs", "add");
+    assert!(outs[0].contains("{n = 5, static total = "), "{outs:?}");
+}
+
+const TALLY: &str = r#"
+struct Tally {
+  int n = 1;
+  static int total;
+  __attribute__((noinline)) void add(int k) { n += k; total += k; }
+};
+int Tally::total = 100;
+int main() {
+  Tally tally;
+  tally.add(4);
+  tally.add(5);
+  return tally.n + Tally::total == 119 ? 0 : 1;
+}
+"#;

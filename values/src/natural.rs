@@ -6,13 +6,15 @@ use crate::containers::{Container, Limits};
 use crate::draft::Draft;
 use crate::fit::fit;
 use crate::printer::{Children, Presented, Printer, printer_for};
-use crate::render::{Format, RenderOptions, absent, field_name, is_number, unknown};
+use crate::render::{
+    Format, RenderOptions, absent, field_name, is_number, render_shortened, unknown,
+};
 use crate::scalar::{scalar, symbol};
 use crate::strings;
-use debuginfo::Unknown;
 use debuginfo::location::ValuePlace;
 use debuginfo::types::{Language, Role, Type, TypeKind};
 use debuginfo::value::{Look, Value, ada, inside, number, variants};
+use debuginfo::{Certainty, Unknown};
 
 /// More consecutive equal elements than this are counted instead of shown.
 const REPEATS: u64 = 10;
@@ -632,7 +634,11 @@ impl<'a> Renderer<'a> {
             if member.role == Role::Base && is_nothing_of_std(&member.ty) {
                 continue;
             }
-            let inner = inside::member_value(value, &member, &self.look);
+            let look = match member.role {
+                Role::Static => self.alone(),
+                _ => self.look,
+            };
+            let inner = inside::member_value(value, &member, &look);
             if member.role == Role::VirtualBase
                 && let Ok(Some(address)) = inner.as_ref().map(Value::address)
             {
@@ -661,7 +667,7 @@ impl<'a> Renderer<'a> {
             match inner {
                 // A static member may be of the class's own type.
                 Ok(inner) if member.role == Role::Static => {
-                    self.part(&inner, depth.min(2) - 1, step);
+                    self.static_member(&inner, depth.min(2) - 1, step);
                 }
                 Ok(inner) => self.part(&inner, depth - 1, step),
                 Err(why) => self.push(&unknown(why)),
@@ -673,6 +679,29 @@ impl<'a> Renderer<'a> {
             self.push(&format!("{gap}<unknown: which variant it is: {why}>"));
         }
         self.push("}");
+    }
+
+    /// A static member lies elsewhere: it has an age of its own, which is not the object's.
+    fn static_member(&mut self, value: &Value, depth: usize, step: Option<&str>) {
+        let options = RenderOptions {
+            max_depth: depth,
+            ..self.options
+        };
+        let look = self.alone();
+        let alone = render_shortened(value, &options, &look);
+        match alone.certainty {
+            Certainty::Known => self.part(value, depth, step),
+            Certainty::Stale { .. } => self.push(&alone.with_age(value, &look)),
+        }
+    }
+
+    /// The machine without the note of how old its bytes are.
+    fn alone(&self) -> Look<'a> {
+        let machine = self.look.machine.behind().unwrap_or(self.look.machine);
+        Look {
+            machine,
+            ..self.look
+        }
     }
 
     fn rust(&mut self, value: &Value, ty: &Type, depth: usize) {

@@ -326,7 +326,7 @@ pub(super) fn key(name: &str) -> String {
 }
 
 /// Returns `name` without ABI tags (`f[abi:cxx11]`), unless `pattern` has some.
-fn without_tags<'n>(name: &'n str, pattern: &str) -> Cow<'n, str> {
+pub(crate) fn without_tags<'n>(name: &'n str, pattern: &str) -> Cow<'n, str> {
     const TAG: &str = "[abi:";
     if pattern.contains(TAG) || !name.contains(TAG) {
         return name.into();
