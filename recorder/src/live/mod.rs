@@ -40,7 +40,7 @@ use std::{
 
 use crossbeam::channel::Sender;
 use debuginfo::{AddressSpace, Register};
-use expr::{Expression, Kept};
+use expr::Kept;
 use store::control::Control;
 
 pub use condition::{Condition, Message};
