@@ -82,7 +82,7 @@ pub use lines::{
 };
 pub use location::ValuePlace;
 pub use location::{FrameContext, at_frame};
-pub use machine::{Ages, Cause, Certainty, EntryPlace, Machine, Register, Unknown};
+pub use machine::{Ages, Cause, Certainty, EntryPlace, Machine, Register, RegisterPart, Unknown};
 pub use model::{
     Binding, CodeRange, EntryFrame, Function, Functions, Param, ParameterPlace, PltEntry, RetPlace,
     RetReg, Segment, SegmentFlags, Svma, Symbol, SymbolKind, UsedXmm, ValueKind,

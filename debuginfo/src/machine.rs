@@ -55,6 +55,15 @@ impl Register {
         "r13", "r14", "r15", "rip",
     ];
 
+    /// The segment registers, from number 50 on.
+    const SEGMENTS: [&'static str; 6] = ["es", "cs", "ss", "ds", "fs", "gs"];
+
+    /// Says whether it is a segment register.
+    #[must_use]
+    pub fn is_segment(self) -> bool {
+        (50..=55).contains(&self.0)
+    }
+
     /// Returns the register's name as in gdb, without `%`, or `None` for the number of an unsupported register.
     #[must_use]
     pub fn name(self) -> Option<String> {
@@ -62,6 +71,7 @@ impl Register {
             0..=16 => Some(Register::NAMES[usize::from(self.0)].to_owned()),
             17..=32 => Some(format!("xmm{}", self.0 - 17)),
             49 => Some("rflags".to_owned()),
+            50..=55 => Some(Register::SEGMENTS[usize::from(self.0 - 50)].to_owned()),
             58 => Some("fs_base".to_owned()),
             59 => Some("gs_base".to_owned()),
             _ => None,
@@ -82,6 +92,69 @@ impl Register {
         (0..=59)
             .map(Register)
             .find(|register| register.name().is_some_and(|n| n == plain))
+    }
+}
+
+/// A part of a general register that has a name of its own, such as eax.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RegisterPart {
+    /// The register.
+    pub register: Register,
+    /// Bits of the register before the part.
+    pub offset_bits: u32,
+    /// The size of the part in bytes.
+    pub bytes: u32,
+}
+
+impl RegisterPart {
+    /// Finds a part by gdb's name for it, or Intel's, without the `$`.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<RegisterPart> {
+        let part = |register: &str, offset_bits, bytes| {
+            let register = Register::by_name(register)?;
+            Some(RegisterPart {
+                register,
+                offset_bits,
+                bytes,
+            })
+        };
+        if let Some(numbered) = name.strip_prefix('r')
+            && let Some((digits, width)) = numbered.split_at_checked(numbered.len().wrapping_sub(1))
+            && digits
+                .parse()
+                .is_ok_and(|number: u8| (8..16).contains(&number))
+        {
+            let bytes = match width {
+                "d" => 4,
+                "w" => 2,
+                "l" | "b" => 1,
+                _ => return None,
+            };
+            return part(&format!("r{digits}"), 0, bytes);
+        }
+        let letters = ["ax", "bx", "cx", "dx"];
+        let others = ["si", "di", "bp", "sp"];
+        let whole = |stem: &str| format!("r{stem}");
+        if let Some(stem) = name
+            .strip_prefix('e')
+            .filter(|stem| letters.contains(stem) || others.contains(stem))
+        {
+            return part(&whole(stem), 0, 4);
+        }
+        // sp is gdb's name of rsp.
+        if letters.contains(&name) || others[..3].contains(&name) {
+            return part(&whole(name), 0, 2);
+        }
+        if let Some(stem) = name.strip_suffix('l') {
+            let is_letter = ["a", "b", "c", "d"].contains(&stem);
+            return match is_letter {
+                true => part(&format!("r{stem}x"), 0, 1),
+                false => others.contains(&stem).then(|| part(&whole(stem), 0, 1))?,
+            };
+        }
+        let stem = name.strip_suffix('h')?;
+        let is_letter = ["a", "b", "c", "d"].contains(&stem);
+        is_letter.then(|| part(&format!("r{stem}x"), 8, 1))?
     }
 }
 
@@ -354,5 +427,40 @@ pub trait Machine {
     /// probe.
     fn hit_count(&self) -> Option<u64> {
         self.behind()?.hit_count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_registers_have_gdbs_names() {
+        for (name, whole, offset_bits, bytes) in [
+            ("eax", "rax", 0, 4),
+            ("esp", "rsp", 0, 4),
+            ("bp", "rbp", 0, 2),
+            ("dl", "rdx", 0, 1),
+            ("dh", "rdx", 8, 1),
+            ("sil", "rsi", 0, 1),
+            ("spl", "rsp", 0, 1),
+            ("r8d", "r8", 0, 4),
+            ("r15w", "r15", 0, 2),
+            ("r10l", "r10", 0, 1),
+        ] {
+            let part = RegisterPart::by_name(name).expect(name);
+            assert_eq!(Some(part.register), Register::by_name(whole), "{name}");
+            assert_eq!(
+                (part.offset_bits, part.bytes),
+                (offset_bits, bytes),
+                "{name}"
+            );
+        }
+        for none in [
+            "sp", "rax", "r8", "r7d", "r16d", "r8q", "sih", "el", "l", "h", "r", "", "xl",
+        ] {
+            assert_eq!(RegisterPart::by_name(none), None, "{none}");
+        }
+        assert_eq!(Register::by_name("cs"), Some(Register(51)));
     }
 }

@@ -8,12 +8,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use debuginfo::location::ValuePlace;
 use debuginfo::value::{MAX_BYTES, Value};
-use debuginfo::{Diagnostic, Register};
+use debuginfo::{Diagnostic, Extended, Register, RegisterPart};
 
 /// The most bytes of shown values that are kept. The oldest are forgotten first.
 const MOST_BYTES: usize = 64 << 20;
 /// The most shown values that are kept.
 const MOST_VALUES: usize = 100_000;
+
+/// Names of registers that cannot be read. No variable may hide that.
+const UNREAD: [&str; 3] = ["orig_rax", "eip", "ip"];
 
 /// Values that a session keeps. It may be used from any thread.
 #[derive(Debug, Default)]
@@ -38,6 +41,9 @@ impl Kept {
         begins
             && name.chars().all(|c| c.is_alphanumeric() || c == '_')
             && Register::by_name(name).is_none()
+            && RegisterPart::by_name(name).is_none()
+            && Extended::by_name(name).is_none()
+            && !UNREAD.contains(&name)
     }
 
     /// Keeps a shown value and returns its number.
@@ -103,6 +109,12 @@ fn unset(name: &str) -> Diagnostic {
         return Diagnostic::new("there is no $_siginfo here").with_hint(
             "where shows the signal that stopped the thread, and the address of a fault",
         );
+    }
+    if UNREAD.contains(&name) {
+        return Diagnostic::new(format!("${name} cannot be read")).with_hint(match name {
+            "orig_rax" => "catch syscall stops before a system call, whose number is in $rax",
+            _ => "the whole register is $rip",
+        });
     }
     Diagnostic::new(format!("${name} is no register, and has not been set"))
         .with_hint(format!("set it: set ${name} = 1"))
@@ -196,7 +208,9 @@ mod tests {
         let other = Kept::default();
         other.take_over(&kept);
         assert_eq!(found(&other, "x"), Ok(4));
-        for name in ["rip", "sp", "pc", "xmm3", "1", "", "a b"] {
+        for name in [
+            "rip", "sp", "pc", "xmm3", "1", "", "a b", "eax", "ah", "r8d", "cs", "ymm0", "eip",
+        ] {
             assert!(!Kept::can_set(name), "{name}");
         }
         assert!(Kept::can_set("x") && Kept::can_set("_1"));

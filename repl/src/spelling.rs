@@ -127,7 +127,15 @@ fn without_format(mut words: Vec<String>) -> (Vec<String>, Option<String>) {
     let is_one = |verb: &str| {
         matches!(
             verb,
-            "x" | "p" | "print" | "inspect" | "output" | "call" | "disassemble" | "disas" | "ptype"
+            "x" | "p"
+                | "print"
+                | "inspect"
+                | "output"
+                | "call"
+                | "display"
+                | "disassemble"
+                | "disas"
+                | "ptype"
         )
     };
     let is_format =
@@ -159,7 +167,10 @@ fn formatted(words: &[String], format: &str) -> Vec<String> {
         "disas" => "disassemble",
         verb => verb,
     };
+    let slashed = format!("/{format}");
     let options: Vec<&str> = match verb {
+        // Its format is shown with its value at each stop.
+        "display" => vec![&slashed],
         "disassemble" if format.contains(['s', 'm']) => vec!["--source"],
         "disassemble" => vec![],
         "ptype" if format.contains('o') => vec!["--offsets"],
@@ -375,6 +386,9 @@ mod tests {
             ("bt -5", "bt --outermost 5"),
             ("bt full -1", "bt --locals --outermost 1"),
             ("p/f x", "print --format f x"),
+            ("display/i $pc", "display /i $pc"),
+            ("display /x n", "display /x n"),
+            ("display n", "display n"),
             ("bt --limit 5", "bt --limit 5"),
             ("bt --thread 5 3", "bt --thread 5 --limit 3"),
             ("thread apply all bt 2", "backtrace --all --limit 2"),

@@ -199,12 +199,18 @@ int main(void) {
     };
     for recording in [&calls, &full] {
         let told = |function: &str| told(recording, function);
-        assert_eq!(told("sum").as_deref(), Some("sum returned (long int) 7"));
-        assert_eq!(told("half").as_deref(), Some("half returned (double) 4.5"));
+        assert_eq!(
+            told("sum").as_deref(),
+            Some("sum returned (long int) 7 ($1)")
+        );
+        assert_eq!(
+            told("half").as_deref(),
+            Some("half returned (double) 4.5 ($1)")
+        );
         assert_eq!(told("nothing"), None);
     }
-    let made = "made returned (struct wide) {a = 5, b = 10, c = 15}";
+    let made = "made returned (struct wide) {a = 5, b = 10, c = 15} ($1)";
     assert_eq!(told(&full, "made").as_deref(), Some(made));
-    let large = "large returned (long double) 0.5";
+    let large = "large returned (long double) 0.5 ($1)";
     assert_eq!(told(&full, "large").as_deref(), Some(large));
 }

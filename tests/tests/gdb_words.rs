@@ -645,7 +645,9 @@ fn return_and_jump_do_what_they_do_in_gdb() {
             "c",
             "set var x = 50",
             &format!("tbreak {last}"),
+            // The breakpoint there stops again.
             &format!("jump {first}"),
+            "c",
             "p twice",
         ],
     );
@@ -659,6 +661,109 @@ fn return_and_jump_do_what_they_do_in_gdb() {
         .recording()
         .number("SELECT count(*) FROM calls WHERE function = 'leaf' AND dur_ns IS NULL");
     assert_eq!(rows, 0);
+}
+
+#[test]
+fn a_jump_stops_at_what_is_at_its_target() {
+    let live = Live::started("gdb-jump", &["--break", "leaf"], &program(), &[]);
+    let first = marked_line("control", "control.c", "leaf: first");
+    let last = marked_line("control", "control.c", "leaf: last");
+    let (tbreak, jump) = (format!("tbreak {last}"), format!("jump {last}"));
+    let theirs = gdb(&live, &["break leaf", "run > /dev/null", &tbreak, &jump]);
+    assert!(theirs.contains("Temporary breakpoint 2, leaf"), "{theirs}");
+    let said = prompt(&live, &[&tbreak, &jump]);
+    assert!(
+        said.contains("stopped at breakpoint 2 (hit 1): leaf"),
+        "{said}"
+    );
+    let said = prompt(
+        &live,
+        &[
+            "delete 1",
+            &format!("logpoint {first} 'here'"),
+            &format!("break {last}"),
+            &format!("jump {first}"),
+            &jump,
+            "info breakpoints",
+        ],
+    );
+    assert!(said.contains("breakpoint 4 (hit 2): leaf"), "{said}");
+    let logged = said
+        .lines()
+        .find(|line| line.trim_start().starts_with("3 |"));
+    let hits = logged.and_then(|line| line.split('|').nth(3));
+    assert_eq!(hits.map(str::trim), Some("1"), "{said}");
+}
+
+#[test]
+fn parts_of_registers_are_those_of_gdb() {
+    let live = Live::started("gdb-parts", &["--break", "leaf"], &program(), &[]);
+    let lines = [
+        "set $rax = 0x1122334455667788",
+        "print $eax",
+        "print $ax",
+        "print $al",
+        "print $ah",
+        "set $eax = 5",
+        "print/x $rax",
+        "set $ah = -2",
+        "print/x $rax",
+        "print $ah",
+        "set $r9 = 0xffffffffffffffff",
+        "print $r9d",
+        "print $r9w",
+        "print $r9l",
+        "print $cs",
+    ];
+    let theirs = gdb(
+        &live,
+        &[&["break leaf", "run > /dev/null"], &lines[..]].concat(),
+    );
+    let numbered = |text: &str| {
+        let has_number = |line: &&str| {
+            let rest = line.strip_prefix('$');
+            rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        let lines = text.lines().filter(has_number).map(str::to_owned);
+        lines.collect::<Vec<_>>()
+    };
+    let said = prompt(&live, &lines);
+    assert_eq!(numbered(&theirs).len(), 11, "{theirs}");
+    assert_eq!(numbered(&said), numbered(&theirs), "{said}");
+    let said = prompt(
+        &live,
+        &["set $eip = 5", "set $ds = 5", "info registers ah cs"],
+    );
+    assert!(said.contains("$eip cannot be read"), "{said}");
+    assert!(
+        said.contains("error: there is no register ds that can be written"),
+        "{said}"
+    );
+    assert!(said.contains(" ah       | 0xfe"), "{said}");
+}
+
+#[test]
+fn displays_have_formats_and_finish_numbers_its_value() {
+    let live = Live::started("gdb-display", &["--break", "leaf"], &program(), &[]);
+    let said = prompt(
+        &live,
+        &[
+            "print 100",
+            "display/x twice",
+            "display/i $pc",
+            "display/q twice",
+            "finish",
+            "print $ == $2",
+        ],
+    );
+    assert!(said.contains("1: /x twice = 0x"), "{said}");
+    assert!(
+        said.contains("2: /i $pc = 0x") && said.contains("<leaf+"),
+        "{said}"
+    );
+    assert!(said.contains("display has no format /q"), "{said}");
+    assert!(said.contains(" ($2)\n"), "{said}");
+    assert!(said.contains("$3 = true"), "{said}");
 }
 
 #[test]

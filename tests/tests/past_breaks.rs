@@ -224,7 +224,7 @@ fn breakpoints_say_what_they_do() {
     };
     assert_eq!(
         row("1"),
-        ["1", "work", "set", "1", "only if i > 3", "1 function"]
+        ["1", "work", "set", "3", "only if i > 3", "1 function"]
     );
     assert_eq!(row("2"), ["2", "rest", "disabled", "0", "", "1 function"]);
     let refused = said(
@@ -390,4 +390,99 @@ fn what_comes_of_stale_values_says_so() {
         ],
     );
     assert!(said.contains("$1 = 2"), "{said}");
+}
+
+#[test]
+fn moves_stop_at_breakpoints_on_their_way() {
+    let made = Made::new("past-breaks-way");
+    let (calls, full) = (made.record("calls", &[]), made.record("full", &["--full"]));
+    let begun = ["break rest if n == 3", "continue"];
+    let then = |lines: &[&'static str]| [&begun[..], lines, &["print n"]].concat();
+    let first = "break rest if n == 1";
+    for recording in [&calls, &full] {
+        for lines in [
+            then(&[first, "finish"]),
+            then(&["finish", "delete", "break rest if n == 1", "next back"]),
+        ] {
+            let found = values(recording, &lines);
+            assert_eq!(found.last(), Some(&1), "{lines:?}");
+        }
+        // A hit that is passed does not stop, and counts.
+        let said = said(
+            recording,
+            &[
+                "break work",
+                "ignore 1 2",
+                "continue",
+                "print i",
+                "info breakpoints",
+            ],
+        );
+        assert!(
+            said.contains("$1 = 2") && said.contains("|    3 |"),
+            "{said}"
+        );
+    }
+    for over in ["until work", "advance work", "next"] {
+        let lines = then(&[first, over]);
+        assert_eq!(values(&full, &lines).last(), Some(&1), "{lines:?}");
+    }
+    // The line where a step ends may have one.
+    let said = said(&full, &["break main", "continue", "break app.c:10", "next"]);
+    assert!(said.contains("at breakpoint 2, at event"), "{said}");
+    // So may the event.
+    let said = self::said(
+        &calls,
+        &["break work if i == 4", "continue", "step back", "step"],
+    );
+    assert_eq!(
+        said.matches("at breakpoint 1, at event").count(),
+        2,
+        "{said}"
+    );
+}
+
+#[test]
+fn a_recording_shows_displays_after_moves_and_numbers_what_was_returned() {
+    let made = Made::new("past-displays");
+    let (calls, full) = (made.record("calls", &[]), made.record("full", &["--full"]));
+    for recording in [&calls, &full] {
+        let said = said(
+            recording,
+            &[
+                "break work if i > 10",
+                "display/x i",
+                "display i * 2",
+                "continue",
+                "undisplay 1",
+                "continue",
+                "finish",
+                "print $ + 1",
+            ],
+        );
+        for line in ["1: /x i = 0xb\n2: i * 2 = 22\n", "->     6 | "] {
+            assert!(said.contains(line), "{line}: {said}");
+        }
+        assert!(said.contains("2: i * 2 = 24"), "{said}");
+        assert!(!said.contains("1: /x i = 0xc"), "{said}");
+        assert!(said.contains("work returned (int) 78 ($1)"), "{said}");
+        assert!(said.contains("$2 = 79"), "{said}");
+    }
+    let said = said(&full, &["break work", "display/i $pc", "continue"]);
+    assert!(
+        said.contains("1: /i $pc = 0x") && said.contains("<work+"),
+        "{said}"
+    );
+    let said = self::said(&calls, &["advance work"]);
+    let refusal = "advance needs a program that runs, and this is a recording";
+    assert!(said.contains(refusal), "{said}");
+}
+
+#[test]
+fn lines_without_an_end_are_told() {
+    let made = Made::new("past-unended");
+    let calls = made.record("calls", &[]);
+    let said = said(&calls, &["commands 99", "print 1", "print 2"]);
+    assert!(said.contains("there is no breakpoint 99"), "{said}");
+    assert!(said.contains("have no end: 2 lines did nothing"), "{said}");
 }

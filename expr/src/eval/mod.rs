@@ -29,13 +29,14 @@ use crate::eval::members::component;
 use crate::eval::strings::not_number_and_text;
 use crate::kept::Kept;
 use crate::number::{Number, compares};
-use debuginfo::location::{FrameContext, ValuePlace, at_frame};
+use debuginfo::location::{FrameContext, Piece, ValuePlace, at_frame};
 use debuginfo::scope::{scope_at, unit_at};
 use debuginfo::types::{self, Near, Type, TypeKind};
 use debuginfo::value::trail::apart;
 use debuginfo::value::{Look, Value, ValueError};
 use debuginfo::{
-    AddressSpace, Ages, Certainty, Diagnostic, Extended, Frame, Machine, Register, Unknown,
+    AddressSpace, Ages, Certainty, Diagnostic, Extended, Frame, Machine, Register, RegisterPart,
+    Unknown,
 };
 
 pub use assign::{assign, assign_value};
@@ -505,9 +506,31 @@ impl Evaluator<'_> {
         }
     }
 
+    /// A signed number, as in gdb.
+    fn register_part(&self, part: RegisterPart) -> Value {
+        let ty = base_type(match part.bytes {
+            1 => "i8",
+            2 => "short",
+            _ => "int",
+        });
+        let whole = ValuePlace::Register(part.register);
+        let place = match part.offset_bits {
+            0 => whole,
+            offset_bits => ValuePlace::Pieces(vec![Piece {
+                place: whole,
+                offset_bits: offset_bits.into(),
+                size_bits: u64::from(part.bytes) * 8,
+            }]),
+        };
+        Value::read(ty, place, self.look.machine)
+    }
+
     fn register(&self, name: &str, at: Span) -> Answer<Value> {
         if let Some(register) = Extended::by_name(name) {
             return Ok(self.extended_register(register));
+        }
+        if let Some(part) = RegisterPart::by_name(name) {
+            return Ok(self.register_part(part));
         }
         let Some(register) = Register::by_name(name) else {
             if let Some(kept) = self.context.kept {
@@ -521,15 +544,15 @@ impl Evaluator<'_> {
             ));
         };
         let is_vector = (17..=32).contains(&register.0);
-        let kind = if is_vector {
-            "unsigned __int128"
-        } else {
-            "unsigned long"
+        let kind = match is_vector {
+            true => "unsigned __int128",
+            false if register.is_segment() => "int",
+            false => "unsigned long",
         };
         let ty = base_type(kind);
         Ok(Value::read(
             ty,
-            debuginfo::location::ValuePlace::Register(register),
+            ValuePlace::Register(register),
             self.look.machine,
         ))
     }

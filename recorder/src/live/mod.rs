@@ -40,7 +40,7 @@ use std::{
 
 use crossbeam::channel::Sender;
 use debuginfo::{AddressSpace, Register};
-use expr::{Expression, Kept};
+use expr::Kept;
 use store::control::Control;
 
 pub use condition::{Condition, Message};
@@ -51,6 +51,7 @@ pub use follow::{Follower, Waiting};
 pub use happening::Happening;
 pub use model::*;
 pub use probes::{
+    display::{DisplayFormat, Displaying, Displays},
     failures::Failed,
     limit::{GivenUp, Limit},
     logged_place::tells_writes_in_calls,
@@ -69,7 +70,7 @@ use self::{
         Tracee,
         machine::{XMM_OFFSET, field},
         memory::LiveMemory,
-        threads::Thread,
+        threads::{Thread, Trap},
     },
 };
 use crate::stop::procfs;
@@ -296,8 +297,8 @@ impl Live {
     ///
     /// # Errors
     /// [`MAX_DISPLAYS`] expressions are already displayed.
-    pub fn display(&self, expression: Expression) -> Result<Display> {
-        Ok(self.ask(move |tracer| tracer.probes.displays.add(expression))??)
+    pub fn display(&self, what: Displaying) -> Result<Display> {
+        Ok(self.ask(move |tracer| tracer.probes.displays.add(what))??)
     }
 
     /// Returns the displayed expressions, in order. Once the program has ended, returns the final list.
@@ -660,7 +661,8 @@ impl Tracee {
         } else {
             let mut registers = self.registers(tid)?;
             registers.rip = breakpoints.original_pc(self, registers.rip);
-            let Some(field) = field(&mut registers, register) else {
+            let field = field(&mut registers, register).filter(|_| !register.is_segment());
+            let Some(field) = field else {
                 let message = format!("there is no register {name} that can be written");
                 return Err(LiveError::Evaluate(message.into()));
             };
@@ -676,6 +678,10 @@ impl Tracee {
             }
             let stopped = self.stopped(tid)?;
             stopped.set_registers(&registers).map_err(failed)?;
+            if is_pc && let Some(halt) = self.halt_mut(tid) {
+                // The thread has not been at its new place yet: a trap there is still to be hit.
+                halt.trap = Trap::Ahead;
+            }
             old
         };
         let place = WrittenPlace::Register(name);

@@ -74,6 +74,20 @@ impl Session {
         Ok(true)
     }
 
+    /// Returns an error if lines are still being entered: there was no `end`.
+    pub(super) fn unended(&mut self) -> Option<Error> {
+        let Entered { id, lines } = self.entered.take()?;
+        let whose = match id {
+            Some(id) => format!("of breakpoint {id}"),
+            None => "after the refused commands".to_owned(),
+        };
+        let taken = server::quantity::count(lines.len() as u64, "line");
+        Some(Error::usage(
+            format!("the lines {whose} have no end: {taken} did nothing"),
+            Some("write end after the lines that are to run at the stop".to_owned()),
+        ))
+    }
+
     /// Runs the lines of the breakpoint that has stopped the program, and those of the stops that they lead to.
     pub(super) fn run_at_stop(&mut self) -> Result<u8, Error> {
         if self.is_at_stop {

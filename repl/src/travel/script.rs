@@ -63,6 +63,10 @@ impl Session {
                 return Ok(interrupt);
             }
         }
+        if let Some(error) = self.unended() {
+            answer(&error, self.terminal());
+            code = error.exit_code();
+        }
         Ok(code)
     }
 }

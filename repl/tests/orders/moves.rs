@@ -54,7 +54,7 @@ fn moves_go_forwards_and_back() {
             ->    34 | int settle(struct order *order) {
             Thread 28464 (orders) at event 28, return from settle: main at /home/ada/orders/orders.c:70
             ->    70 |   settle(second);
-            settle returned (int) 4
+            settle returned (int) 4 ($1)
             Thread 28464 (orders) at event 12, entry of main: main at /home/ada/orders/orders.c:65
             ->    65 | int main(void) {
             Thread 28464 (orders) at event 32, entry of settle: settle at /home/ada/orders/orders.c:34

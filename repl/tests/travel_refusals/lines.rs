@@ -38,44 +38,44 @@ fn what_would_change_the_program_is_refused() {
             Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             --- stderr
-            error: set needs a program that runs: this is a recording, and what it recorded does not change
+            error: set needs a program that runs, and this is a recording
               at --cmd 2: set sold 3 (exit code 1)
-            error: set needs a program that runs: this is a recording, and what it recorded does not change
+            error: set needs a program that runs, and this is a recording
               at --cmd 3: set order->pieces 3 (exit code 1)
-            error: assigning to sold needs a program that runs: this is a recording, and what it recorded does not change
+            error: assigning to sold needs a program that runs, and this is a recording
               at --cmd 4: eval sold = 3 (exit code 1)
             error: settle cannot be called: this recording has calls, not every instruction
             help: record every instruction, and call it there: hindsight rerun RECORDING --full
               at --cmd 5: eval settle(order) (exit code 1)
             error: memory of a recording cannot be written: what it recorded does not change
               at --cmd 6: memory write &sold 00 (exit code 1)
-            error: logpoint needs a program that runs: this is a recording, and what it recorded does not change
+            error: logpoint needs a program that runs, and this is a recording
             help: or a recording of every instruction: hindsight record --full -- PROGRAM
               at --cmd 7: logpoint settle x (exit code 1)
-            error: catch needs a program that runs: this is a recording, and what it recorded does not change
+            error: catch needs a program that runs, and this is a recording
             help: the signal that ended the program: goto crash; those that were seen: SELECT * FROM exceptions
               at --cmd 8: catch signal (exit code 1)
-            error: catch needs a program that runs: this is a recording, and what it recorded does not change
+            error: catch needs a program that runs, and this is a recording
             help: calls that an exception or a panic left: continue where unwound; or: break __cxa_throw, if it was recorded
               at --cmd 9: catch throw (exit code 1)
-            error: pause needs a program that runs: this is a recording, and what it recorded does not change
+            error: pause needs a program that runs, and this is a recording
               at --cmd 10: pause (exit code 1)
-            error: until needs a program that runs: this is a recording, and what it recorded does not change
+            error: until needs a program that runs, and this is a recording
             help: or a recording of every instruction: hindsight record --full -- PROGRAM
               at --cmd 11: until settle (exit code 1)
-            error: await needs a program that runs: this is a recording, and what it recorded does not change
+            error: await needs a program that runs, and this is a recording
               at --cmd 12: await (exit code 1)
-            error: stop needs a program that runs: this is a recording, and what it recorded does not change
+            error: stop needs a program that runs, and this is a recording
               at --cmd 13: stop (exit code 1)
-            error: detach needs a program that runs: this is a recording, and what it recorded does not change
+            error: detach needs a program that runs, and this is a recording
               at --cmd 14: detach (exit code 1)
-            error: restart needs a program that runs: this is a recording, and what it recorded does not change
+            error: restart needs a program that runs, and this is a recording
               at --cmd 15: restart (exit code 1)
             error: cannot start ./orders: No such file or directory
               at --cmd 16: start ./orders (exit code 4)
-            error: attach needs a program that runs: this is a recording, and what it recorded does not change
+            error: attach needs a program that runs, and this is a recording
               at --cmd 17: attach 1 (exit code 1)
-            error: status needs a program that runs: this is a recording, and what it recorded does not change
+            error: status needs a program that runs, and this is a recording
               at --cmd 18: status (exit code 1)
             error: a watch of a recording stops where the value changes, and takes no condition or option
             help: watch it: watch sold; or see all changes: history sold

@@ -31,6 +31,9 @@ fn registers_and_memory_have_bounds() {
         expect![[r#"
             Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
+             Register | Value      | Symbol
+            ----------+------------+--------
+             eax      | 0x866573d0 | 
              Register | Value          | Symbol
             ----------+----------------+-----------
              rax      | 0x55a5866573d0 | 
@@ -56,11 +59,8 @@ fn registers_and_memory_have_bounds() {
                0x55a578742070  add [rax],al
             --- stderr
             error: there is no register rxx
-            help: registers are rax to r15, rip, rflags, fs_base, gs_base, xmm0 to xmm15, ymm0 to ymm31, zmm0 to zmm31, k0 to k7, st0 to st7, mxcsr, fctrl, fstat, ftag, fop
+            help: registers are rax to r15 and their parts (eax, ax, al, ah), rip, rflags, cs to gs, fs_base, gs_base, xmm0 to xmm15, ymm0 to ymm31, zmm0 to zmm31, k0 to k7, st0 to st7, mxcsr, fctrl, fstat, ftag, fop
               at --cmd 2: registers rxx (exit code 2)
-            error: there is no register eax
-            help: registers are rax to r15, rip, rflags, fs_base, gs_base, xmm0 to xmm15, ymm0 to ymm31, zmm0 to zmm31, k0 to k7, st0 to st7, mxcsr, fctrl, fstat, ftag, fop
-              at --cmd 3: registers eax (exit code 2)
             error: 0 bytes cannot be read at once: ask for 1 to 4194304
               at --cmd 5: memory read &sold --count 0 (exit code 2)
             error: 5000000 bytes cannot be read at once: ask for 1 to 4194304

@@ -601,6 +601,7 @@ fn parsed(text: &str, context: &Context<'_>) -> Result<Expr> {
     each_node(&expression, &mut |node| {
         if let ExprKind::Register(name) = &node.kind
             && debuginfo::Register::by_name(name).is_none()
+            && debuginfo::RegisterPart::by_name(name).is_none()
         {
             wrong = expr::evaluate(node, context).err();
         }

@@ -1,9 +1,9 @@
 //! Parses conditions and log messages as soon as they arrive, so that a mistake is reported with its position.
 
 use expr::Expression;
-use recorder::live::{Condition, Message};
+use recorder::live::{Condition, DisplayFormat, Displaying, Message};
 
-use super::values::of_parse;
+use super::values::{ValueFormat, of_parse};
 use crate::protocol::{Code, Failure};
 
 /// Parses a condition, if there is one.
@@ -27,14 +27,62 @@ pub fn message(text: &str) -> Result<Message, Failure> {
     Message::parse(text).map_err(|error| of_parse(Code::InvalidCondition, "message", text, &error))
 }
 
-/// Parses an expression to display at every stop. Names are resolved, and types distinguished from variables, only at
-/// the stop.
+/// How a displayed value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DisplayedAs {
+    /// As a value.
+    Value(ValueFormat),
+    /// As the instruction at this address.
+    Instruction,
+}
+
+/// Splits what is to be displayed into its format and its expression: `n`, `/x n`, `/i $pc`.
 ///
 /// # Errors
-/// [`Code::EvalFailed`], with the position.
-pub fn displayable(text: &str) -> Result<Expression, Failure> {
-    Expression::parse_with_any_types(text)
-        .map_err(|error| of_parse(Code::EvalFailed, "expression", text, &error))
+/// [`Code::BadRequest`]: there is no such format, or no expression.
+pub fn display_parts(text: &str) -> Result<(DisplayedAs, &str), Failure> {
+    let text = text.trim();
+    let Some(rest) = text.strip_prefix('/') else {
+        return Ok((DisplayedAs::Value(ValueFormat::Natural), text));
+    };
+    let (letter, expression) = rest
+        .split_once(char::is_whitespace)
+        .ok_or_else(|| Failure::bad_request("name what to display: display /x n"))?;
+    let format = match letter {
+        "i" => return Ok((DisplayedAs::Instruction, expression.trim())),
+        "s" => ValueFormat::Natural,
+        "x" => ValueFormat::Hex,
+        "d" => ValueFormat::Decimal,
+        "u" => ValueFormat::Unsigned,
+        "o" => ValueFormat::Octal,
+        "t" => ValueFormat::Binary,
+        "c" => ValueFormat::Char,
+        "a" => ValueFormat::Address,
+        "f" => ValueFormat::Float,
+        _ => {
+            let refusal = Failure::bad_request(format!("display has no format /{letter}"));
+            return Err(refusal.hint("a format is one of x d u o t c a f i s; x shows memory"));
+        }
+    };
+    Ok((DisplayedAs::Value(format), expression.trim()))
+}
+
+/// Parses what is to be displayed at every stop. Names are resolved, and types distinguished from variables, only at the stop.
+///
+/// # Errors
+/// [`Code::EvalFailed`], with the position; and as for [`display_parts`].
+pub fn displayable(text: &str) -> Result<Displaying, Failure> {
+    let (format, expression) = display_parts(text)?;
+    let parsed = Expression::parse_with_any_types(expression)
+        .map_err(|error| of_parse(Code::EvalFailed, "expression", expression, &error))?;
+    Ok(Displaying {
+        text: text.trim().to_owned(),
+        expression: parsed,
+        format: match format {
+            DisplayedAs::Value(format) => DisplayFormat::Value(format.into()),
+            DisplayedAs::Instruction => DisplayFormat::Instruction,
+        },
+    })
 }
 
 #[cfg(test)]
@@ -61,6 +109,16 @@ mod tests {
         assert!(!wrong.message.contains("at position"), "once: {wrong:?}");
         assert_eq!(condition(None).unwrap(), None);
         displayable("(order_t *)a").unwrap();
+        let hex = displayable("/x a + 1").unwrap();
+        assert_eq!(
+            (hex.text.as_str(), hex.expression.text()),
+            ("/x a + 1", "a + 1")
+        );
+        assert_eq!(
+            displayable("/i $pc").unwrap().format,
+            DisplayFormat::Instruction
+        );
+        assert_eq!(displayable("/q a").unwrap_err().code, Code::BadRequest);
         assert_eq!(displayable("a +").unwrap_err().details.position, Some(3));
         message("len={p->len} {{x}}").unwrap();
         let wrong = message("len={p->}").unwrap_err();

@@ -24,7 +24,7 @@ use debuginfo::{AddressSpace, Frame, FrameMachine, Machine};
 use expr::Kept;
 
 pub use code::{CodeReport, InstructionReport, disassemble, disassemble_around};
-pub use conditions::{condition, displayable, message};
+pub use conditions::{DisplayedAs, condition, display_parts, displayable, message};
 pub use debuginfo::short_name;
 pub use declaration::declaration;
 pub(crate) use declared::type_of_kind;
@@ -38,6 +38,7 @@ pub(crate) use source::of_line_error;
 pub use source::{SourceReport, function_source, line_source, source_line};
 pub use stack::{FrameReport, StackReport, function_name, short_function, stack};
 pub use store::signals::{signal_by_name, signal_name};
+pub(crate) use values::context;
 pub use values::{
     Change, Extent, FrameVariables, Manner, Shown, ValueFormat, ValueReport, VariableReport,
     arguments, as_assignment, assign, bytes_text, evaluate, evaluate_and_keep, is_meaningless,

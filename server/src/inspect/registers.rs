@@ -1,6 +1,6 @@
 //! Registers by name, as a frame sees them.
 
-use debuginfo::{Certainty, Extended, Machine, Register};
+use debuginfo::{Certainty, Extended, Machine, Register, RegisterPart, Unknown};
 use serde::{Deserialize, Serialize};
 
 use super::memory::hex_bytes;
@@ -53,10 +53,13 @@ fn named(machine: &dyn Machine, name: &str) -> Result<RegisterValue, Failure> {
     if let Some(register) = Extended::by_name(lower.trim_start_matches(['$', '%'])) {
         return Ok(extended(machine, name, register));
     }
+    if let Some(part) = RegisterPart::by_name(lower.trim_start_matches(['$', '%'])) {
+        return Ok(part_of(machine, &lower, part));
+    }
     let Some(register) = Register::by_name(&lower) else {
         let message = format!("there is no register {name}");
         return Err(Failure::new(Code::BadRequest, message)
-            .hint("registers are rax to r15, rip, rflags, fs_base, gs_base, xmm0 to xmm15, ymm0 to ymm31, zmm0 to zmm31, k0 to k7, st0 to st7, mxcsr, fctrl, fstat, ftag, fop"));
+            .hint("registers are rax to r15 and their parts (eax, ax, al, ah), rip, rflags, cs to gs, fs_base, gs_base, xmm0 to xmm15, ymm0 to ymm31, zmm0 to zmm31, k0 to k7, st0 to st7, mxcsr, fctrl, fstat, ftag, fop"));
     };
     let read = match is_vector(register) {
         true => machine
@@ -72,7 +75,11 @@ fn named(machine: &dyn Machine, name: &str) -> Result<RegisterValue, Failure> {
             .map(|(value, certainty)| (format!("{value:#x}"), certainty)),
     };
     let name = register.name().unwrap_or_else(|| name.to_owned());
-    Ok(match read {
+    Ok(reported(name, read))
+}
+
+fn reported(name: String, read: Result<(String, Certainty), Unknown>) -> RegisterValue {
+    match read {
         Ok((value, certainty)) => RegisterValue {
             name,
             value: Some(value),
@@ -88,7 +95,18 @@ fn named(machine: &dyn Machine, name: &str) -> Result<RegisterValue, Failure> {
             stale_since: None,
             unknown: Some(unknown.to_string()),
         },
-    })
+    }
+}
+
+/// A part of a general register.
+fn part_of(machine: &dyn Machine, name: &str, part: RegisterPart) -> RegisterValue {
+    let mask = u64::MAX >> (64 - part.bytes * 8);
+    let read = machine.register(part.register);
+    let read = read.map(|(value, certainty)| {
+        let low = value >> part.offset_bits & mask;
+        (format!("{low:#x}"), certainty)
+    });
+    reported(name.trim_start_matches(['$', '%']).to_owned(), read)
 }
 
 /// A register of the area of XSAVE: its bytes in memory order.
@@ -115,7 +133,6 @@ fn is_vector(register: Register) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use debuginfo::Unknown;
 
     struct OnlyRax;
 
@@ -146,10 +163,11 @@ mod tests {
 
     #[test]
     fn registers_are_found_by_every_name() {
-        let names = ["$RAX", "xmm3", "pc"].map(str::to_owned);
+        let names = ["$RAX", "xmm3", "pc", "$al"].map(str::to_owned);
         let some = registers(&OnlyRax, &names, false).unwrap();
         let found: Vec<&str> = some.iter().map(|r| r.name.as_str()).collect();
-        assert_eq!(found, ["rax", "xmm3", "rip"]);
+        assert_eq!(found, ["rax", "xmm3", "rip", "al"]);
+        assert_eq!(some[3].value.as_deref(), Some("0x2a"));
         assert_eq!(some[1].value, Some("ab".repeat(16)));
         let wrong = registers(&OnlyRax, &["rxx".to_owned()], false).unwrap_err();
         assert_eq!(wrong.code, Code::BadRequest);

@@ -530,7 +530,7 @@ pub fn assign(view: &View<'_>, target: &str, text: &str) -> Result<Change, Failu
     })
 }
 
-pub(super) fn context<'a>(view: &View<'a>, calls: Option<&'a dyn Calls>) -> Context<'a> {
+pub(crate) fn context<'a>(view: &View<'a>, calls: Option<&'a dyn Calls>) -> Context<'a> {
     // Where the frame's position is not known, its variables are not known either; only globals are.
     let is_known = view.frames.get(view.frame).is_some_and(|f| f.pc_is_known);
     Context {

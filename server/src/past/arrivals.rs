@@ -1,6 +1,6 @@
 //! Runs through all instructions: to breakpoints, to writes of watched values, and to the recorded stops.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,6 +25,44 @@ struct Armed {
     judge: Judge,
     /// This many hits are still to be skipped.
     ignored: u64,
+}
+
+/// A hit of breakpoints: the position, the thread, and which.
+type Hit = (u64, u32, Vec<u32>);
+
+/// The hits that a backward search still passes.
+struct Passing {
+    left: HashMap<u32, u64>,
+    /// One out of this many hits stops.
+    most: usize,
+}
+
+impl Passing {
+    fn new(armed: &[Armed]) -> Passing {
+        let all: u64 = armed.iter().map(|known| known.ignored).sum();
+        Passing {
+            left: armed
+                .iter()
+                .map(|known| (known.id, known.ignored))
+                .collect(),
+            most: usize::try_from(all).unwrap_or(usize::MAX).saturating_add(1),
+        }
+    }
+
+    /// Passes a hit of these breakpoints, and returns those that stop there.
+    fn stopping(&mut self, held: &[u32], told: &mut Told) -> Vec<u32> {
+        let mut breaks = Vec::new();
+        for id in held {
+            match self.left.get_mut(id).filter(|left| **left > 0) {
+                None => breaks.push(*id),
+                Some(left) => {
+                    *left -= 1;
+                    *told.passed.entry(*id).or_default() += 1;
+                }
+            }
+        }
+        breaks
+    }
 }
 
 /// Where a run ends: the place, the thread, and the breakpoints there.
@@ -91,7 +129,9 @@ impl Past {
         self.go_to_instant(instant, tid)?;
         let is_here = |at: Option<(Instant, Option<u32>)>| at.is_some_and(|(at, _)| at == instant);
         let mut told = told;
-        if !is_here(found) {
+        // Hits that were passed before another stop have passed.
+        let passed_all = direction == Direction::Forward && found.is_none() && !is_here(wrote);
+        if !is_here(found) && !passed_all {
             told = Told {
                 failed: told.failed,
                 ..Told::default()
@@ -124,9 +164,13 @@ impl Past {
         &self,
         target: Option<&Target>,
         deeper: bool,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<MotionReport, Failure> {
         if !self.timeline.has_every_instruction() {
-            return Err(self.needs_every_instruction("until"));
+            return Err(self.needs_every_instruction(match deeper {
+                true => "advance",
+                false => "until",
+            }));
         }
         let here = self.position();
         let selected = if target.is_some() { here.frame } else { 0 };
@@ -146,7 +190,9 @@ impl Past {
         })?;
         let addresses = match target {
             Some(target) => self.addresses(target)?,
-            None if past.is_empty() => return self.next(&StepArgs::default(), Direction::Forward),
+            None if past.is_empty() => {
+                return self.next(&StepArgs::default(), Direction::Forward, is_interrupted);
+            }
             None => past,
         };
         let until = Until {
@@ -157,6 +203,9 @@ impl Past {
         };
         let walked = self.timeline.walk_until(here.instant(), here.tid, until);
         let (instant, walked) = walked.map_err(|error| of_replay(&error))?;
+        if let Some(report) = self.break_up_to(here, instant, Direction::Forward)? {
+            return Ok(report);
+        }
         self.go_to_instant(instant, Some(here.tid))?;
         let mut report = self.motion_from(here)?;
         if walked == Walked::AtTheEdge
@@ -171,36 +220,29 @@ impl Past {
         Ok(report)
     }
 
-    /// Moves to the first breakpoint on the way from one moment to another one, if there is one: what a move goes over may
-    /// stop, as it does live. `start`: where the whole move began.
-    pub(super) fn break_between(
+    /// Moves to the first breakpoint on the way to a moment, or at it, if there is one: what a move goes over may stop, as it does live.
+    /// `start`: where the whole move began.
+    pub(super) fn break_up_to(
         &self,
         start: Position,
-        here: Position,
         to: Instant,
+        direction: Direction,
     ) -> Result<Option<MotionReport>, Failure> {
-        let armed = self.armed()?;
-        if armed.is_empty() {
+        if self.breaks().iter().all(|known| known.disabled) {
             return Ok(None);
         }
-        let position = |instant| {
-            self.timeline
-                .position_of(instant)
-                .map_err(|error| of_replay(&error))
-        };
-        let (from, to) = (position(here.instant())?, position(to)?);
-        let told = match from <= to {
-            true => self.next_break(armed, from, Some(to))?,
-            false => self.last_break(armed, to + 1..from)?,
-        };
+        let to = self.timeline.position_of(to);
+        let to = to.map_err(|error| of_replay(&error))?;
+        let told = self.nearest_break(self.position(), Some(to), direction)?;
+        self.tell_failed(&told);
         let Some(stopped) = &told.stopped else {
+            self.hit(&told);
             return Ok(None);
         };
         let instant = self.timeline.instant(stopped.position);
         let instant = instant.map_err(|error| of_replay(&error))?;
         self.go_to_instant(instant, Some(stopped.tid))?;
         let breaks = self.hit(&told);
-        self.tell_failed(&told);
         let mut report = self.motion_from(start)?;
         if let Some(stop) = &mut report.stop
             && let ReasonReport::Event { breaks: hit, .. } = &mut stop.reason
@@ -210,28 +252,7 @@ impl Past {
         Ok(Some(report))
     }
 
-    /// Looks for the last breakpoint in a stretch.
-    fn last_break(&self, armed: Vec<Armed>, stretch: Range<u64>) -> Result<Told, Failure> {
-        let told = Arc::new(Mutex::new(Told::default()));
-        let shared = Arc::clone(&told);
-        let addresses = all_addresses(&armed);
-        let ran = self.timeline.arrivals(stretch, &addresses, move |arrival| {
-            let mut told = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            let breaks = held(&armed, arrival, &mut told.failed);
-            if !breaks.is_empty() {
-                told.stopped = Some(Stopped {
-                    position: arrival.position,
-                    tid: arrival.tid,
-                    breaks,
-                });
-            }
-            ControlFlow::Continue(())
-        });
-        ran.map_err(|error| of_replay(&error))?;
-        Ok(taken(&told))
-    }
-
-    /// Looks for the nearest breakpoint.
+    /// Looks for the nearest breakpoint, not further than `until`, which belongs to the search.
     fn nearest_break(
         &self,
         here: Position,
@@ -240,26 +261,28 @@ impl Past {
     ) -> Result<Told, Failure> {
         let position = self.timeline.position_of(here.instant());
         let position = position.map_err(|error| of_replay(&error))?;
-        let fixed = self.counted_hits(position, direction)?;
+        let is_within = |fixed: &Stopped| match (until, direction) {
+            (None, _) => true,
+            (Some(until), Direction::Forward) => fixed.position <= until,
+            (Some(until), Direction::Back) => fixed.position >= until,
+        };
+        let fixed = self.counted_hits(position, direction)?.filter(is_within);
         let armed = self.armed()?;
+        let until = fixed.as_ref().map(|fixed| fixed.position).or(until);
         let mut told = Told::default();
         if !armed.is_empty() {
             told = match direction {
-                Direction::Forward => {
-                    let nearest = fixed.as_ref().map(|stopped| stopped.position);
-                    let until = [until, nearest].into_iter().flatten().min();
-                    self.next_break(armed, position, until)?
-                }
-                Direction::Back => self.previous_break(armed, position)?,
+                Direction::Forward => self.next_break(armed, position, until)?,
+                Direction::Back => self.previous_break(armed, position, until)?,
             };
         }
-        let is_nearer = |fixed: &Stopped| match &told.stopped {
-            None => true,
-            Some(found) if direction == Direction::Forward => fixed.position < found.position,
-            Some(found) => fixed.position > found.position,
-        };
-        if let Some(fixed) = fixed.filter(is_nearer) {
-            told.stopped = Some(fixed);
+        match (&mut told.stopped, fixed) {
+            (None, fixed) => told.stopped = fixed,
+            // Both stop there.
+            (Some(found), Some(fixed)) if found.position == fixed.position => {
+                found.breaks.extend(fixed.breaks);
+            }
+            (Some(_), _) => {}
         }
         Ok(told)
     }
@@ -356,7 +379,10 @@ impl Past {
         here: u64,
         until: Option<u64>,
     ) -> Result<Told, Failure> {
-        let end = until.map_or_else(|| self.end(), Ok)?;
+        let end = match until {
+            Some(until) => until.saturating_add(1).min(self.end()?),
+            None => self.end()?,
+        };
         let told = Arc::new(Mutex::new(Told::default()));
         let shared = Arc::clone(&told);
         let addresses = all_addresses(&armed);
@@ -392,40 +418,39 @@ impl Past {
         Ok(taken(&told))
     }
 
-    fn previous_break(&self, armed: Vec<Armed>, here: u64) -> Result<Told, Failure> {
+    /// Looks for the last breakpoint before `here`, down to `until` if that is given.
+    fn previous_break(
+        &self,
+        armed: Vec<Armed>,
+        here: u64,
+        until: Option<u64>,
+    ) -> Result<Told, Failure> {
         let addresses = all_addresses(&armed);
-        let mut ignored: HashMap<u32, u64> = armed
-            .iter()
-            .map(|known| (known.id, known.ignored))
-            .collect();
-        let all: u64 = ignored.values().sum();
-        // One out of this many hits stops.
-        let most = usize::try_from(all).unwrap_or(usize::MAX).saturating_add(1);
+        let mut passing = Passing::new(&armed);
         let armed = Arc::new(armed);
         let told = Arc::new(Mutex::new(Told::default()));
         let mut before = here;
         loop {
             let (known, shared) = (Arc::clone(&armed), Arc::clone(&told));
-            let hits = self
-                .timeline
-                .last_arrivals(before, &addresses, most, move |arrival| {
-                    let mut told = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                    let held = held(&known, arrival, &mut told.failed);
-                    (!held.is_empty()).then_some(held)
-                });
-            let hits = hits.map_err(|error| of_replay(&error))?;
+            let accept = move |arrival: &mut Arrival<'_>| {
+                let mut told = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                let held = held(&known, arrival, &mut told.failed);
+                (!held.is_empty()).then_some(held)
+            };
+            let hits = match until {
+                Some(until) => {
+                    self.hits_between(until..before, &addresses, passing.most, accept)?
+                }
+                None => {
+                    let found =
+                        self.timeline
+                            .last_arrivals(before, &addresses, passing.most, accept);
+                    found.map_err(|error| of_replay(&error))?.into()
+                }
+            };
             let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
             for (position, tid, held) in hits.iter().rev() {
-                let mut breaks = Vec::new();
-                for id in held {
-                    match ignored.get_mut(id).filter(|left| **left > 0) {
-                        None => breaks.push(*id),
-                        Some(left) => {
-                            *left -= 1;
-                            *told.passed.entry(*id).or_default() += 1;
-                        }
-                    }
-                }
+                let breaks = passing.stopping(held, &mut told);
                 if !breaks.is_empty() {
                     told.stopped = Some(Stopped {
                         position: *position,
@@ -435,11 +460,39 @@ impl Past {
                     return Ok(std::mem::take(&mut *told));
                 }
             }
-            match hits.first() {
-                Some((first, ..)) => before = *first,
-                None => return Ok(std::mem::take(&mut *told)),
+            match hits.front() {
+                Some((first, ..)) if until.is_none() => before = *first,
+                _ => return Ok(std::mem::take(&mut *told)),
             }
         }
+    }
+
+    /// The last hits in a stretch, at most `most`, in order.
+    fn hits_between(
+        &self,
+        stretch: Range<u64>,
+        addresses: &[u64],
+        most: usize,
+        mut accept: impl FnMut(&mut Arrival<'_>) -> Option<Vec<u32>> + Send + 'static,
+    ) -> Result<VecDeque<Hit>, Failure> {
+        let hits = Arc::new(Mutex::new(VecDeque::new()));
+        let (shared, end) = (Arc::clone(&hits), stretch.end);
+        let ran = self.timeline.arrivals(stretch, addresses, move |arrival| {
+            if arrival.position < end
+                && let Some(held) = accept(arrival)
+            {
+                let mut hits = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                if hits.len() >= most {
+                    hits.pop_front();
+                }
+                hits.push_back((arrival.position, arrival.tid, held));
+            }
+            ControlFlow::Continue(())
+        });
+        ran.map_err(|error| of_replay(&error))?;
+        Ok(std::mem::take(
+            &mut *hits.lock().unwrap_or_else(PoisonError::into_inner),
+        ))
     }
 
     /// Counts a stop at breakpoints, and returns which.
@@ -450,7 +503,8 @@ impl Past {
         for known in breaks.iter_mut() {
             let passed = told.passed.get(&known.id).copied().unwrap_or(0);
             known.ignored = known.ignored.saturating_sub(passed);
-            known.hits += u64::from(hit.contains(&known.id));
+            // As in gdb, hits that are ignored count.
+            known.hits += passed + u64::from(hit.contains(&known.id));
         }
         breaks.retain(|known| !(known.once && hit.contains(&known.id)));
         hit

@@ -8,6 +8,7 @@ mod asked;
 mod breaks;
 mod catches;
 mod describe;
+mod displays;
 mod entries;
 mod history;
 mod judge;
@@ -29,6 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use debuginfo::{AddressSpace, with_source_copies};
 use expr::{Kept, Missing};
 use recorder::Observer;
+use recorder::live::Displays;
 use replay::{Instant, Moment, StateMachine, Target, Timeline};
 use store::Reader;
 
@@ -90,6 +92,8 @@ pub struct Past {
     is_chosen: AtomicBool,
     breaks: Mutex<Vec<Break>>,
     watches: Mutex<Vec<watch::Watch>>,
+    /// What is shown after every move.
+    displays: Mutex<Displays>,
     /// The session's number; 0 if a prompt opened the recording without a daemon.
     session: u32,
     /// The folder of the client that began the session.
@@ -324,6 +328,7 @@ impl Past {
             is_chosen: AtomicBool::new(false),
             breaks: Mutex::default(),
             watches: Mutex::default(),
+            displays: Mutex::default(),
             session: 0,
             folder: PathBuf::new(),
             is_of_a_program: false,
@@ -578,7 +583,7 @@ impl Past {
             false => Failure::new(
                 Code::NotAllowed,
                 format!(
-                    "{command} needs a program that runs: this is a recording, and what it recorded does not change"
+                    "{command} needs a program that runs, and this is a recording"
                 ),
             ),
             true => Failure::new(

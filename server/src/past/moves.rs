@@ -10,7 +10,7 @@ use super::{Past, Position, of_replay};
 use crate::inspect::ReturnedReport;
 use crate::protocol::{Code, Failure};
 use crate::session::{ExitReport, MotionReport, SessionReport, StateWord};
-use crate::verbs::{CallsReply, NoteLine, NotesReply, StepArgs};
+use crate::verbs::{CallsReply, NoteLine, NotesReply, StepArgs, display};
 
 /// How many frames a move needs: the innermost, and those inlined into it.
 const FRAMES: usize = 1;
@@ -112,7 +112,14 @@ pub(super) fn unrecorded(gap: &NotRecorded) -> String {
 impl Past {
     /// Describes the current moment as the end of a move.
     pub(crate) fn motion(&self) -> Result<MotionReport, Failure> {
-        let stop = self.look(FRAMES, |looked| looked.stop())?;
+        let displays = self.displays().all();
+        let stop = self.look(FRAMES, |looked| {
+            let mut stop = looked.stop()?;
+            if !displays.is_empty() {
+                stop.displays = display::values(&looked.view(), &displays, false);
+            }
+            Ok(stop)
+        })?;
         Ok(MotionReport {
             session: self.session,
             status: StateWord::Stopped,
@@ -151,6 +158,7 @@ impl Past {
         &self,
         args: &StepArgs,
         direction: Direction,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<MotionReport, Failure> {
         let count = args.count;
         if self.timeline.has_every_instruction() {
@@ -165,8 +173,8 @@ impl Past {
         }
         let count = u64::from(some(count)?);
         let seq = self.timeline.step(self.position().seq, count, direction);
-        self.go_to(seq.map_err(|e| of_replay(&e))?)?;
-        self.motion()
+        let seq = seq.map_err(|e| of_replay(&e))?;
+        self.run_up_to(seq, direction, is_interrupted)
     }
 
     /// Moves the current thread, by 1 by default.
@@ -189,8 +197,7 @@ impl Past {
             if is_at_edge && position(instant) == position(here.instant()) && done == 0 {
                 return Err(edge(here.tid, direction));
             }
-            let goes_over = !matches!(walk, Walk::Instruction | Walk::Line);
-            if goes_over && let Some(report) = self.break_between(start, here, instant)? {
+            if let Some(report) = self.break_up_to(start, instant, direction)? {
                 return Ok(report);
             }
             self.go_to_instant(instant, Some(here.tid))?;
@@ -207,6 +214,7 @@ impl Past {
         &self,
         args: &StepArgs,
         direction: Direction,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<MotionReport, Failure> {
         if self.timeline.has_every_instruction() {
             let walk = match args.instruction {
@@ -233,14 +241,17 @@ impl Past {
                 Err(error) => return Err(of_replay(&error)),
             }
         }
-        self.go_to(seq)?;
-        self.motion()
+        self.run_up_to(seq, direction, is_interrupted)
     }
 
     /// Moves to the end or the beginning of the current call.
-    pub(crate) fn finish(&self, direction: Direction) -> Result<MotionReport, Failure> {
+    pub(crate) fn finish(
+        &self,
+        direction: Direction,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<MotionReport, Failure> {
         let start = self.position();
-        let motion = self.left(direction)?;
+        let motion = self.left(direction, is_interrupted)?;
         Ok(match direction {
             Direction::Forward => MotionReport {
                 returned: self.returned_since(start)?,
@@ -250,7 +261,11 @@ impl Past {
         })
     }
 
-    fn left(&self, direction: Direction) -> Result<MotionReport, Failure> {
+    fn left(
+        &self,
+        direction: Direction,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<MotionReport, Failure> {
         if self.timeline.has_every_instruction() {
             return self.walk(Walk::Call, None, direction);
         }
@@ -259,8 +274,8 @@ impl Past {
             Direction::Forward => self.timeline.finish(tid, seq),
             Direction::Back => self.timeline.reverse_finish(tid, seq),
         };
-        self.go_to(found.map_err(|e| of_replay(&e))?)?;
-        self.motion()
+        let seq = found.map_err(|e| of_replay(&e))?;
+        self.run_up_to(seq, direction, is_interrupted)
     }
 
     /// Returns the result of the call that returns here and was open at `start`.
@@ -281,7 +296,13 @@ impl Past {
         let name = Some(self.timeline.name(&call));
         self.look(FRAMES, |looked| {
             let space = &looked.moment.space;
-            Ok(ReturnedReport::read(space, &looked.machine, name, entry))
+            Ok(ReturnedReport::read(
+                space,
+                &looked.machine,
+                name,
+                entry,
+                looked.kept,
+            ))
         })
     }
 

@@ -139,22 +139,46 @@ impl Past {
             logpoints: !is_watching,
             passes_pauses: is_watching,
         };
-        self.run_to(&stops, direction, is_interrupted)
+        self.run_to(&stops, None, direction, is_interrupted)
     }
 
-    /// Moves to the nearest event in a direction that `stops` accepts or that changed a watched value.
+    /// Moves to an event, or to a breakpoint or a change of a watched value on the way there: what a move goes over may stop, as it
+    /// does live.
+    pub(super) fn run_up_to(
+        &self,
+        seq: u64,
+        direction: Direction,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<MotionReport, Failure> {
+        let (functions, events) = self.places_that_stop();
+        let stops = Stops {
+            functions,
+            events,
+            logpoints: false,
+            passes_pauses: true,
+        };
+        self.run_to(&stops, Some(seq), direction, is_interrupted)
+    }
+
+    /// Moves to the nearest event in a direction that `stops` accepts or that changed a watched value, or to `limit` before that.
     ///
     /// # Errors
     /// [`Code::NoEvent`]: there is none.
     fn run_to(
         &self,
         stops: &Stops,
+        limit: Option<u64>,
         direction: Direction,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<MotionReport, Failure> {
         let from = self.position().seq;
         let found = self.timeline.run(from, stops, direction);
         let found = found.map_err(|error| of_replay(&error))?;
+        let found = found.into_iter().chain(limit);
+        let found = match direction {
+            Direction::Forward => found.min(),
+            Direction::Back => found.max(),
+        };
         let (found, mut changes) = self.nearest_change(from, found, direction, is_interrupted)?;
         let mut told = self.nearest_entry(found, direction, is_interrupted)?;
         let entry = told.stopped.as_ref().map(|stopped| stopped.position);

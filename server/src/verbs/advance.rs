@@ -34,7 +34,7 @@ impl Verb for Advance {
 
     fn run(call: &Call<'_>, args: AdvanceArgs) -> Result<MotionReport, Failure> {
         if let Session::Recorded(past) = call.target()? {
-            return past.run_until(Some(&args.at), true);
+            return past.run_until(Some(&args.at), true, &|| call.is_gone());
         }
         let session = call.live()?;
         let timeout = stepping::patience(call, args.timeout_secs)?;

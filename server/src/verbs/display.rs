@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, locals, show};
-use crate::inspect::{self, Manner, View};
-use crate::protocol::Failure;
+use crate::inspect::{self, DisplayedAs, Manner, View};
+use crate::protocol::{Code, Failure};
 use crate::session::{DisplayReport, LiveSession, Session, of_recorder};
 
 /// The `display` verb.
@@ -32,8 +32,7 @@ pub struct DisplaysReply {
 
 impl Verb for Display {
     const NAME: &'static str = "display";
-    const DOC: &'static str =
-        "Show and record an expression at every stop; without one, list the displays";
+    const DOC: &'static str = "Show and record an expression at every stop; without one, list the displays\n\n  display n        its value; in a recording after every move\n  display /x n     in hexadecimal; display/x n at the prompt\n  display /i $pc   the instruction there";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;
@@ -41,17 +40,20 @@ impl Verb for Display {
     type Reply = DisplaysReply;
 
     fn run(call: &Call<'_>, args: DisplayArgs) -> Result<DisplaysReply, Failure> {
+        let target = call.target()?;
         let displays = match (args.expression, call.session()?) {
+            (Some(expression), _) if let Session::Recorded(past) = &target => {
+                vec![past.add_display(&expression)?]
+            }
             (Some(expression), _) => {
                 let session = call.live()?;
                 session.must_run()?;
                 vec![add(&session, &expression)?]
             }
             (None, Session::Live(session)) => session.live.displays(),
-            // A recording has none of its own.
-            (None, Session::Recorded(_)) => Vec::new(),
+            (None, Session::Recorded(past)) => past.displays().all(),
         };
-        let displays = match call.target()? {
+        let displays = match target {
             _ if displays.is_empty() => Vec::new(),
             // Still list the expressions when the program has ended.
             Session::Live(session) if session.has_ended() => {
@@ -93,21 +95,33 @@ pub(super) fn add(
 }
 
 /// Returns the displayed expressions with their values at the current position.
-pub(super) fn values(
+pub(crate) fn values(
     view: &View<'_>,
     displays: &[recorder::live::Display],
     is_full: bool,
 ) -> Vec<DisplayReport> {
-    let shown = displays.iter().map(|display| {
-        let value = inspect::evaluate(view, &display.expression, Manner::of_one(is_full), None);
-        DisplayReport {
-            id: display.id,
-            expression: display.expression.clone(),
-            value: Some(match value {
-                Ok(value) => value.shown.text(),
-                Err(failure) => format!("<{}>", failure.message),
-            }),
-        }
+    let shown = displays.iter().map(|display| DisplayReport {
+        id: display.id,
+        expression: display.expression.clone(),
+        value: Some(match value(view, &display.expression, is_full) {
+            Ok(value) => value,
+            Err(failure) => format!("<{}>", failure.message),
+        }),
     });
     shown.collect()
+}
+
+fn value(view: &View<'_>, text: &str, is_full: bool) -> Result<String, Failure> {
+    match inspect::display_parts(text)? {
+        (DisplayedAs::Value(format), expression) => {
+            let manner = Manner::of_one(is_full).in_format(format);
+            let value = inspect::evaluate(view, expression, manner, None)?;
+            Ok(value.shown.text())
+        }
+        (DisplayedAs::Instruction, _) => {
+            let what = inspect::displayable(text)?;
+            let value = what.value(&inspect::context(view, None));
+            value.map_err(|why| Failure::new(Code::EvalFailed, why))
+        }
+    }
 }

@@ -25,7 +25,7 @@ impl Verb for Finish {
     fn run(call: &Call<'_>, args: TimeoutArgs) -> Result<MotionReport, Failure> {
         let session = match call.target()? {
             Session::Live(session) => session,
-            Session::Recorded(past) => return past.finish(Direction::Forward),
+            Session::Recorded(past) => return past.finish(Direction::Forward, &|| call.is_gone()),
         };
         let timeout = stepping::patience(call, args.timeout_secs)?;
         let stop = session.stopped()?;
@@ -98,6 +98,7 @@ impl Awaited {
             return None;
         }
         let space = session.live.space();
-        ReturnedReport::read(&space, &machine, self.function.clone(), self.entry)
+        let name = self.function.clone();
+        ReturnedReport::read(&space, &machine, name, self.entry, session.live.kept())
     }
 }

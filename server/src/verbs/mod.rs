@@ -19,7 +19,7 @@ mod condition;
 mod r#continue;
 mod detach;
 mod disassemble;
-mod display;
+pub(crate) mod display;
 mod down;
 mod eval;
 mod examine;

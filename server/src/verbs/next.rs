@@ -26,7 +26,7 @@ impl Verb for Next {
             Session::Live(session) => {
                 stepping::step(call, &session, &args, Motion::Next, Motion::NextInstruction)
             }
-            Session::Recorded(past) => past.next(&args, Direction::Forward),
+            Session::Recorded(past) => past.next(&args, Direction::Forward, &|| call.is_gone()),
         }
     }
 }

@@ -19,7 +19,7 @@ impl Verb for NextBack {
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, args: CountArgs) -> Result<MotionReport, Failure> {
-        call.travel(|past| past.next(&args.as_steps(), Direction::Back))
+        call.travel(|past| past.next(&args.as_steps(), Direction::Back, &|| call.is_gone()))
     }
 }
 

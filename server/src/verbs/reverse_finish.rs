@@ -20,7 +20,7 @@ impl Verb for ReverseFinish {
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, _: Nothing) -> Result<MotionReport, Failure> {
-        call.travel(|past| past.finish(Direction::Back))
+        call.travel(|past| past.finish(Direction::Back, &|| call.is_gone()))
     }
 }
 

@@ -219,7 +219,9 @@ fn returned(value: &ReturnedReport) -> String {
     let ty = value.type_name.as_ref();
     let ty = ty.map(|name| format!(" ({})", brief_name(name)));
     let ty = ty.unwrap_or_default();
-    format!("{function} returned{ty} {}", value.shown.text())
+    let number = value.number.map(|number| format!(" (${number})"));
+    let number = number.unwrap_or_default();
+    format!("{function} returned{ty} {}{number}", value.shown.text())
 }
 
 /// Writes a session and its state.

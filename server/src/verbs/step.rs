@@ -25,7 +25,7 @@ impl Verb for Step {
             Session::Live(session) => {
                 stepping::step(call, &session, &args, Motion::Step, Motion::Instruction)
             }
-            Session::Recorded(past) => past.step(&args, Direction::Forward),
+            Session::Recorded(past) => past.step(&args, Direction::Forward, &|| call.is_gone()),
         }
     }
 }

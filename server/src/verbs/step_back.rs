@@ -43,7 +43,7 @@ impl Verb for StepBack {
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, args: CountArgs) -> Result<MotionReport, Failure> {
-        call.travel(|past| past.step(&args.as_steps(), Direction::Back))
+        call.travel(|past| past.step(&args.as_steps(), Direction::Back, &|| call.is_gone()))
     }
 }
 

@@ -36,7 +36,7 @@ impl Verb for Until {
 
     fn run(call: &Call<'_>, args: UntilArgs) -> Result<MotionReport, Failure> {
         if let Session::Recorded(past) = call.target()? {
-            return past.run_until(args.at.as_ref(), false);
+            return past.run_until(args.at.as_ref(), false, &|| call.is_gone());
         }
         let session = call.live()?;
         let timeout = stepping::patience(call, args.timeout_secs)?;

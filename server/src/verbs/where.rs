@@ -73,7 +73,9 @@ impl Verb for Where {
             Session::Recorded(past) => past.look(1, |looked| {
                 let view = looked.view();
                 view.frame()?;
-                described(&view, looked.stop()?, &args)
+                let mut stop = looked.stop()?;
+                stop.displays = values(&view, &past.displays().all(), args.full);
+                described(&view, stop, &args)
             }),
         }
     }
