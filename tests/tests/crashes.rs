@@ -131,6 +131,14 @@ fn a_crashed_recording_opens_at_the_crash() {
 }
 
 #[test]
+fn a_call_of_a_null_pointer_is_told_by_its_signal() {
+    let crash = crashed("crashes", "nowhere", 11, &[]);
+    let told = crash.repl(&["goto first", "goto crash", "up"]);
+    assert!(told.contains("pause: SIGSEGV at address 0x0"), "{told}");
+    assert!(told.contains("middle(how="), "{told}");
+}
+
+#[test]
 fn registers_are_those_of_the_crash() {
     let crash = crashed("crashes", "registers", 11, &[]);
     let stop = crash.stop();

@@ -140,12 +140,13 @@ impl Looked<'_> {
 
     /// Why a thread stopped, and where unless the place already says so.
     fn stopped_by(&self, event: &ReadEvent) -> String {
-        let Some((why, place)) = event
-            .text
-            .as_deref()
-            .and_then(|text| text.split_once(" in "))
-        else {
+        let Some(text) = event.text.as_deref() else {
             return told(event);
+        };
+        // A jump to an address without code is in no function.
+        let (why, place) = match text.split_once(" in ") {
+            Some((why, place)) => (why, Some(place)),
+            None => (text, None),
         };
         let why = match self.held_by().ok().flatten() {
             Some(ReasonReport::Signal {
@@ -156,11 +157,12 @@ impl Looked<'_> {
                 let at = fault_address.map(|address| format!(" at address {address}"));
                 signal_name(signal) + &at.unwrap_or_default()
             }
+            _ if place.is_none() => return told(event),
             _ => why.to_owned(),
         };
-        match self.place().line {
-            Some(_) => format!("pause: {why}"),
-            None => format!("pause: {why} in {place}"),
+        match place.filter(|_| self.place().line.is_none()) {
+            Some(place) => format!("pause: {why} in {place}"),
+            None => format!("pause: {why}"),
         }
     }
 
