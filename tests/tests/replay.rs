@@ -88,5 +88,5 @@ fn the_prompt_goes_to_a_call_and_back() {
     let text = ended.text();
     assert!(text.contains("entry of tiny"), "{text}{}", ended.errors());
     assert!(text.contains("return from tiny"), "{text}");
-    assert!(text.ends_with("$1 = -3 '\\375'\n"), "{text}");
+    assert!(text.ends_with("$2 = -3 '\\375'\n"), "{text}");
 }
