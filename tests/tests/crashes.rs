@@ -130,13 +130,27 @@ fn a_crashed_recording_opens_at_the_crash() {
     assert!(gone.trim_end().ends_with("28"), "{gone}");
 }
 
+/// The program counter is in no function.
 #[test]
 fn a_call_of_a_null_pointer_is_told_by_its_signal() {
-    let crash = crashed("crashes", "nowhere", 11, &[]);
-    let told = crash.repl(&["goto first", "goto crash", "up"]);
+    let scratch = Scratch::new("crashes-nowhere");
+    std::fs::write(scratch.join("nowhere.c"), NOWHERE).expect("the test's folder is writable");
+    let built = Program::new("gcc", scratch.path())
+        .args(["-g", "-O0", "-o", "nowhere", "nowhere.c"])
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    let program = Program::new(scratch.join("nowhere"), scratch.path());
+    let (ended, recording) = Hindsight::record(&scratch, &[], &program);
+    assert_eq!(ended.status, Status::Code(128 + 11), "{}", ended.errors());
+    let told = recording.prompt(&["goto first", "goto crash", "up"]).text();
     assert!(told.contains("pause: SIGSEGV at address 0x0"), "{told}");
-    assert!(told.contains("middle(how="), "{told}");
+    assert!(told.contains("middle at "), "{told}");
 }
+
+const NOWHERE: &str = r"
+int middle(void (*function)(void)) { function(); return 1; }
+int main(void) { return middle(0); }
+";
 
 #[test]
 fn registers_are_those_of_the_crash() {
