@@ -321,6 +321,9 @@ hs_unwind_backtrace (_Unwind_Trace_Fn callback, void * argument)
 extern int (* hs_original_prctl) (int, ...);
 extern int (* hs_original_mlockall) (int);
 extern long (* hs_original_syscall) (long, ...);
+void * hs_original_swapcontext, * hs_original_setcontext; /* thunks.S jumps there */
+void * hs_original_clone;
+void hs_swapcontext (void), hs_setcontext (void), hs_clone (void);
 /* limits.c */
 extern void * hs_original_setrlimit, * hs_original_getrlimit, * hs_original_prlimit;
 void hs_setrlimit (void), hs_getrlimit (void), hs_prlimit (void);
@@ -359,6 +362,9 @@ const struct hs_replacement hs_replacements[] = {
   REPLACED (prctl, hs_prctl),
   REPLACED (mlockall, hs_mlockall),
   REPLACED (syscall, hs_syscall),
+  REPLACED (swapcontext, hs_swapcontext),
+  REPLACED (setcontext, hs_setcontext),
+  REPLACED (clone, hs_clone),
   REPLACED (_Unwind_Backtrace, hs_unwind_backtrace),
   REPLACED (_Unwind_GetIP, NULL),
   REPLACED (abort, hs_abort),

@@ -31,6 +31,7 @@
 #define HS_SYSCALL_ENDS 2
 #define HS_FRAMES_LEFT 3
 #define HS_RING_WAIT 4
+#define HS_STACK_SWITCH 5
 
 #define HS_ENTER_BYTES 72
 #define HS_LEAVE_BYTES 32
@@ -91,6 +92,7 @@
 #define HS_GAP_FULL 1
 #define HS_GAP_NO_RING 2
 #define HS_GAP_FORBIDDEN 4 /* 3: a reader's; the number of records is 0, not known */
+#define HS_GAP_SHARED 6    /* 5: the recorder's; again 0 */
 
 /* The shadow of a stack slot is at its address with this bit flipped. */
 #define HS_SHADOW_BIT 46

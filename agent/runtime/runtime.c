@@ -14,6 +14,11 @@
 #include <signal.h>
 #include <time.h>
 
+/* Words of a ucontext_t: its stack's lowest address and length, and rsp. */
+#define CONTEXT_STACK 2
+#define CONTEXT_STACK_SIZE 4
+#define CONTEXT_RSP 20
+
 #ifndef HS_SELF_CONTAINED
 __thread struct hs_local hs_local __attribute__ ((tls_model ("initial-exec")));
 #else
@@ -1046,7 +1051,24 @@ hs_record_words (uint64_t word1, const volatile uint64_t * words,
   end (&w);
 }
 
-/* The unwinder or longjmp resumes the program at this stack pointer. */
+/* The end of the thread's signal stack, if the thread is on it and leaves it for
+ * `stack`; or 0. */
+static uint64_t
+end_of_left_signal_stack (const struct hs_local * local, uint64_t stack)
+{
+  uint64_t here = (uint64_t) __builtin_frame_address (0);
+  stack_t other = { .ss_flags = SS_DISABLE };
+  if ((here >= local->stack_low && here < local->stack_high) || hs_in_sandbox
+      || system_call (SYS_sigaltstack, 0, (long) &other, 0, 0) != 0
+      || (other.ss_flags & SS_DISABLE))
+    return 0;
+  uint64_t low = (uint64_t) other.ss_sp;
+  int is_left = here - low < other.ss_size && stack - low >= other.ss_size;
+  return is_left ? low + other.ss_size : 0;
+}
+
+/* The unwinder or longjmp resumes the program at this stack pointer. Calls of a
+ * handler that it leaves do not go on, other than those of a coroutine. */
 __attribute__ ((used)) void
 hs_frames_left (uint64_t stack)
 {
@@ -1055,7 +1077,43 @@ hs_frames_left (uint64_t stack)
   const struct hs_local * local = hs_own_local ();
   if (local == NULL || local->off || local->vfork || local->shared == NULL)
     return;
+  uint64_t end = end_of_left_signal_stack (local, stack);
+  if (end != 0)
+    hs_record_words (HS_SYSCALL | HS_FRAMES_LEFT << 4, &end, 1);
   hs_record_words (HS_SYSCALL | HS_FRAMES_LEFT << 4, &stack, 1);
+}
+
+/* The thread leaves the stack with this stack pointer for that of a ucontext_t,
+ * whose words the C library is about to read, too. For makecontext the program
+ * sets the bounds of its stack. They may be anything in a context that getcontext
+ * filled: they count if its stack pointer is within them. */
+__attribute__ ((used)) void
+hs_stack_switch (uint64_t stack, const uint64_t * to)
+{
+  if (hs_alive != HS_MAGIC)
+    return;
+  const struct hs_local * local = hs_own_local ();
+  if (local == NULL || local->off || local->vfork || local->shared == NULL)
+    return;
+  uint64_t low = to[CONTEXT_STACK], size = to[CONTEXT_STACK_SIZE];
+  uint64_t rsp = to[CONTEXT_RSP];
+  int is_known = low != 0 && rsp > low && rsp - low <= size && size <= UINT64_MAX - low;
+  const uint64_t words[3] = { stack, is_known ? low : 0, is_known ? low + size : 0 };
+  hs_record_words (HS_SYSCALL | HS_STACK_SWITCH << 4, words, 3);
+}
+
+/* Another task is about to record into this thread's ring, too: both may
+ * overwrite what the other one writes. */
+__attribute__ ((used)) void
+hs_ring_is_shared (void)
+{
+  if (hs_alive != HS_MAGIC)
+    return;
+  const struct hs_local * local = hs_own_local ();
+  if (local == NULL || local->off || local->vfork || local->shared == NULL)
+    return;
+  const uint64_t lost = 0;
+  hs_record_words (HS_GAP | HS_GAP_SHARED << 8, &lost, 1);
 }
 
 /* A record of words, and then pieces of memory, each with address and length.

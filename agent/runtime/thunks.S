@@ -800,6 +800,78 @@ hs_vfork:
     leaving hs_longjmp_leaves mov %r8, %rdi
     leaving hs_longjmp_of_musl_leaves mov 0x30(%rdi), %rdi
 
+/* Calls `function` with the arguments in rdi and rsi, and keeps the six registers
+ * that carry arguments. rsp is as at the entry of a function. */
+.macro keeping_arguments function first second
+    push %rdi
+    .cfi_adjust_cfa_offset 8
+    push %rsi
+    .cfi_adjust_cfa_offset 8
+    push %rdx
+    .cfi_adjust_cfa_offset 8
+    push %rcx
+    .cfi_adjust_cfa_offset 8
+    push %r8
+    .cfi_adjust_cfa_offset 8
+    push %r9
+    .cfi_adjust_cfa_offset 8
+    sub $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    mov \second, %rsi
+    lea \first, %rdi
+    call \function
+    add $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    pop %r9
+    .cfi_adjust_cfa_offset -8
+    pop %r8
+    .cfi_adjust_cfa_offset -8
+    pop %rcx
+    .cfi_adjust_cfa_offset -8
+    pop %rdx
+    .cfi_adjust_cfa_offset -8
+    pop %rsi
+    .cfi_adjust_cfa_offset -8
+    pop %rdi
+    .cfi_adjust_cfa_offset -8
+.endm
+
+/* swapcontext and setcontext continue on another stack. `context` is the one
+ * that they resume. They keep or load the registers that carry arguments. */
+.macro switching name original context
+    .globl \name
+    .hidden \name, hs_stack_switch, \original
+    .type \name, @function
+    .p2align 4
+\name:
+    .cfi_startproc
+    keeping_arguments hs_stack_switch, 56(%rsp), \context
+    jmp *\original(%rip)
+    .cfi_endproc
+    .size \name, . - \name
+.endm
+
+    switching hs_swapcontext, hs_original_swapcontext, %rsi
+    switching hs_setcontext, hs_original_setcontext, %rdi
+
+/* clone(2) of the C library. A child with the thread's memory and its
+ * thread-local storage records into the thread's ring, unless the thread waits
+ * for it meanwhile. */
+    .globl hs_clone
+    .hidden hs_clone, hs_ring_is_shared, hs_original_clone
+    .type hs_clone, @function
+    .p2align 4
+hs_clone:
+    .cfi_startproc
+    test $0x100, %edx                /* CLONE_VM */
+    jz 1f
+    test $0x84000, %edx              /* CLONE_SETTLS, CLONE_VFORK */
+    jnz 1f
+    keeping_arguments hs_ring_is_shared, (%rsp), %rdx
+1:  jmp *hs_original_clone(%rip)
+    .cfi_endproc
+    .size hs_clone, . - hs_clone
+
 /* syscall(2) by number: some of them matter to us. All others pass straight
  * through, regardless of their effect on the stack. */
     .type hs_syscall, @function

@@ -201,6 +201,14 @@ impl Module {
         self.files.main.segments()
     }
 
+    /// Returns whether the mapping from `start` to before `end` is what the dynamic linker made read-only after relocation
+    /// (`PT_GNU_RELRO`): whole pages, and no data that can be written beside it.
+    #[must_use]
+    pub fn is_relro(&self, start: Svma, end: Svma) -> bool {
+        let relro = self.files.main.relro();
+        relro.is_some_and(|relro| relro.start & !(PAGE - 1) <= start.0 && end.0 <= relro.end)
+    }
+
     /// Returns all addresses of the module, of which `mapped` are those that are mapped from its file, from its first page on:
     /// the zeros at the end of its last segment (`.bss`) are in memory that no file backs.
     #[must_use]

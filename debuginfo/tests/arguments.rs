@@ -274,6 +274,29 @@ fn parameters_that_clang_removed_are_nowhere() {
     }
 }
 
+/// clang's callers leave anything in the register of a half that is not used, and before version 18 it splits `__int128`
+/// between the last register and the stack.
+#[test]
+fn halves_that_clang_does_not_use_are_unknown() {
+    use ParameterPlace::{Int, Removed};
+    let bench = Bench::new();
+    let path = bench.compile("clang", &program("halves.c"), "halves", &["-g", "-O1"]);
+    let module = open(&path);
+    for name in ["uses_first", "uses_second"] {
+        assert_eq!(places(&module, name).0, [Removed, Int(2)], "{name}");
+    }
+    assert_eq!(places(&module, "uses_both").0, [Int(0), Int(2)]);
+    let path = bench.compile("clang", &program("halves.c"), "wide", &["-g", "-O0"]);
+    let module = open(&path);
+    let wide = function(&module, "wide")
+        .params
+        .iter()
+        .map(|param| param.place);
+    let wide: Vec<ParameterPlace> = wide.collect();
+    assert_eq!(wide[..5], [Int(0), Int(1), Int(2), Int(3), Int(4)]);
+    assert!(!wide[5..].contains(&Int(5)), "{wide:?}");
+}
+
 #[test]
 fn parameters_that_rustc_removed_are_nowhere() {
     let bench = Bench::new();

@@ -21,8 +21,8 @@ pub use record::{
     Stepping, Summary, When, record,
 };
 pub use replay::{
-    Access, Batch, Call, Called, Executed, Instruction, Leaver, Overseer, Region, Replay, Returned,
-    Seek, Traced, trace,
+    Access, Batch, Call, Called, Executed, Hints, Instruction, Leaver, Overseer, Region, Replay,
+    Returned, Seek, Switcher, Traced, trace,
 };
 pub use replay::{Contradiction, Verdict, verify};
 pub use translate::hooks::Hook;

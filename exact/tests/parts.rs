@@ -11,7 +11,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use exact::{
-    Gap, Hook, MappedFile, Options, Outline, Replay, Traced, When, outline, record, trace, verify,
+    Gap, Hints, Hook, MappedFile, Options, Outline, Replay, Traced, When, outline, record, trace,
+    verify,
 };
 use tempfile::TempDir;
 
@@ -157,16 +158,21 @@ fn every_call_of_a_function_is_recorded() {
         address: entry,
         vectors: 0,
     };
-    trace(recording.path(), &[hook], &[], &mut |traced| {
-        match traced {
-            Traced::Enter { arguments, .. } => calls.push(arguments[0]),
-            Traced::Leave {
-                position, results, ..
-            } => drop(returns.insert(position, results[0])),
-            _ => {}
-        }
-        true
-    })
+    trace(
+        recording.path(),
+        &[hook],
+        &Hints::default(),
+        &mut |traced| {
+            match traced {
+                Traced::Enter { arguments, .. } => calls.push(arguments[0]),
+                Traced::Leave {
+                    position, results, ..
+                } => drop(returns.insert(position, results[0])),
+                _ => {}
+            }
+            true
+        },
+    )
     .expect("it can be traced");
     calls.sort_unstable();
     let mut expected: Vec<u64> = (0..3).flat_map(|thread| thread..thread + 40).collect();

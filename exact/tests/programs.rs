@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use exact::{Hook, Options, Replay, Traced, record, trace, verify};
+use exact::{Hints, Hook, Options, Replay, Traced, record, trace, verify};
 use rand::{Rng, SeedableRng};
 use tempfile::TempDir;
 
@@ -390,7 +390,7 @@ fn calls_are_traced() {
         folder.path(),
         &[(at.sell, 0), (at.leave, 0), (at.half, 1)]
             .map(|(address, vectors)| Hook { address, vectors }),
-        &[],
+        &Hints::default(),
         &mut |traced| {
             match traced {
                 Traced::Enter {
@@ -419,6 +419,7 @@ fn calls_are_traced() {
                 Traced::SystemCall { .. } => {}
                 Traced::Answer { output, .. } => written.extend(output.unwrap_or_default()),
                 Traced::Signal { .. } => panic!("it gets no signal"),
+                Traced::Switch { .. } => panic!("it has one stack"),
             }
             true
         },

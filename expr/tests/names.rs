@@ -200,7 +200,7 @@ fn what_another_module_has_is_not_taken_for_a_name() {
     let refused = asker.refusal("idle::unused");
     assert_eq!(
         refused,
-        "unused is a variable of idle, which does not run here"
+        "unused is a variable of idle, which does not run here; it has a value only during a call of idle: stop in one, for example by break idle"
     );
     assert_eq!(asker.refusal("nosuch::x"), "no variable \"nosuch::x\" here");
 }

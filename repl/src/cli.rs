@@ -313,12 +313,20 @@ fn is_recorded(name: &Path) -> bool {
 /// index of the verb.
 pub fn with_negative_numbers(mut words: Vec<OsString>, verb: usize) -> Vec<OsString> {
     const VERBS: [&str; 7] = ["print", "p", "eval", "call", "display", "set", "return"];
-    let is_one = |word: &OsString| VERBS.iter().any(|verb| word == verb);
-    if !words.get(verb).is_some_and(is_one) {
+    const OF_PLACES: [&str; 9] = [
+        "break", "b", "logpoint", "until", "advance", "jump", "list", "l", "source",
+    ];
+    let is_in = |verbs: &[&str], word: &OsString| verbs.iter().any(|verb| word == verb);
+    let Some(first) = words.get(verb) else {
         return words;
-    }
+    };
+    let is_negative = match (is_in(&VERBS, first), is_in(&OF_PLACES, first)) {
+        (true, _) => spelling::is_negative,
+        (_, true) => spelling::is_offset,
+        _ => return words,
+    };
     for word in &mut words[verb + 1..] {
-        if word.to_str().is_some_and(spelling::is_negative) {
+        if word.to_str().is_some_and(is_negative) {
             let mut apart = OsString::from(" ");
             apart.push(&*word);
             *word = apart;
@@ -349,10 +357,10 @@ fn take_recording(words: &mut Vec<OsString>, at: usize) -> Result<Option<PathBuf
     if text.starts_with('-') || takes_operand && next.is_none() {
         return Ok(None);
     }
-    let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    let is_second = |next: &str| are_no_expression(&text, next);
     let found = match locate(Path::new(word)) {
         Ok(path) => path,
-        Err(error) if next.is_some_and(|next| takes_operand && is_number(&next)) => {
+        Err(error) if next.is_some_and(|next| takes_operand && is_second(&next)) => {
             return Err(error);
         }
         Err(_) => return Ok(None),
@@ -360,6 +368,17 @@ fn take_recording(words: &mut Vec<OsString>, at: usize) -> Result<Option<PathBuf
     recording::complete(&found)?;
     words.remove(at + 1);
     Ok(Some(found))
+}
+
+/// Returns whether two words are no beginning of one expression: a number or a name follows a name.
+fn are_no_expression(first: &str, next: &str) -> bool {
+    const BEFORE_A_NAME: [&str; 9] = [
+        "sizeof", "struct", "class", "union", "enum", "const", "unsigned", "signed", "long",
+    ];
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_name = first.chars().all(|c| is_of_word(c) || "-.".contains(c));
+    next.starts_with(|c: char| c.is_ascii_digit())
+        || is_name && next.starts_with(is_of_word) && !BEFORE_A_NAME.contains(&first)
 }
 
 /// Opens a recording in this process: at the signal that ended the program, or at its end.
@@ -373,6 +392,15 @@ fn look_at(link: &Link, path: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_before_a_name_is_a_recording() {
+        assert!(are_no_expression("nope", "pool[2].v"));
+        assert!(are_no_expression("nope", "12"));
+        for (first, next) in [("sizeof", "int"), ("a", "+"), ("*p", "q"), ("a[1]", "b")] {
+            assert!(!are_no_expression(first, next), "{first} {next}");
+        }
+    }
 
     #[test]
     fn expressions_may_begin_with_a_negative_number() {

@@ -327,6 +327,12 @@ pub fn is_negative(word: &str) -> bool {
     text.starts_with(begins) && text != "h"
 }
 
+/// Returns whether a word that follows a verb with a location is one before the current line: `-2`.
+pub fn is_offset(word: &str) -> bool {
+    let digits = word.strip_prefix('-').unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

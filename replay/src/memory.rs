@@ -374,11 +374,29 @@ impl State<'_> {
                 len: bytes.len() as u64,
                 held: Held::Bytes(bytes),
                 shown: last.seq,
-                is_constant: last.is_still,
+                is_constant: last.is_still || self.is_relro(last, address),
             }));
         }
         sources.sort_by_key(|source| std::cmp::Reverse(source.shown));
         Ok(sources)
+    }
+
+    /// Returns whether a snapshot shows the byte at `address` in a mapping that the dynamic linker had made read-only: such
+    /// as the tables of virtual functions.
+    fn is_relro(&self, last: &Last, address: u64) -> bool {
+        let Some(region) = self.timeline.snapshots.region(last, address) else {
+            return false;
+        };
+        let modules = &self.timeline.modules;
+        let (then, now) = (modules.space(last.seq), modules.space(self.seq));
+        let (Some(then), Some(now)) = (then.at(address), now.at(address)) else {
+            return false;
+        };
+        let is_same = (then.number, then.bias) == (now.number, now.bias);
+        is_same
+            && now
+                .module
+                .is_relro(now.svma(region.start), now.svma(region.end))
     }
 
     /// The bytes of a source within `range`, or slightly more.

@@ -134,9 +134,14 @@ impl Snapshots {
 
     /// Returns whether a snapshot covers the byte at `address`.
     pub(crate) fn covers(&self, last: &Last, address: u64) -> bool {
+        self.region(last, address).is_some()
+    }
+
+    /// Returns the mapping around `address` that a snapshot has copied.
+    pub(crate) fn region(&self, last: &Last, address: u64) -> Option<Range<u64>> {
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let regions = memory.regions(last.id);
-        region_at(regions, address).is_some()
+        let region = region_at(memory.regions(last.id), address)?;
+        Some(region.addr..region.addr.saturating_add(region.len))
     }
 
     /// Returns whether the memory at `address` is newer than the snapshot: a heap block that was allocated since.

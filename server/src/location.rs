@@ -1,5 +1,5 @@
-//! Locations as users write them: `function`, `file:line`, `file:line:column`, `*0xADDRESS`, `0xADDRESS`, or a bare
-//! line of the selected file.
+//! Locations as users write them: `function`, `file:line`, `file:line:column`, `*0xADDRESS`, `0xADDRESS`, or a line of
+//! the selected file: `12`, or `+2` and `-2` from the current one.
 
 use serde::{Deserialize, Serialize};
 
@@ -56,9 +56,18 @@ pub enum ParsedLocation {
     /// A line.
     Line(LineTarget),
     /// A line of the selected file.
-    LineHere(u32),
+    LineHere(LineHere),
     /// An address.
     Address(u64),
+}
+
+/// A line of the selected file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineHere {
+    /// Its number, from 1.
+    Number(u32),
+    /// So many lines after the current one, or before it if negative.
+    Offset(i64),
 }
 
 impl Target {
@@ -125,7 +134,13 @@ pub fn parse(text: &str) -> Result<ParsedLocation, Failure> {
         return address(text).map(ParsedLocation::Address);
     }
     if is_number(text) {
-        return number(text).map(ParsedLocation::LineHere);
+        let line = LineHere::Number(number(text)?);
+        return Ok(ParsedLocation::LineHere(line));
+    }
+    if let Some(digits) = text.strip_prefix(['+', '-']).filter(|rest| is_number(rest)) {
+        let lines = i64::from(number(digits)?);
+        let by = if text.starts_with('-') { -lines } else { lines };
+        return Ok(ParsedLocation::LineHere(LineHere::Offset(by)));
     }
     let Some((rest, last)) = text.rsplit_once(':').filter(|(_, last)| is_number(last)) else {
         return Ok(ParsedLocation::Function(text.to_owned()));
@@ -183,7 +198,7 @@ fn checked(target: LineTarget) -> Result<LineTarget, Failure> {
     Ok(target)
 }
 
-const FORMS: &str = "write function, file:line, file:line:column or 0xADDRESS";
+const FORMS: &str = "write function, file:line, file:line:column, +LINES or 0xADDRESS";
 
 fn empty() -> Failure {
     Failure::bad_request("the location is empty").hint(FORMS)
@@ -226,7 +241,10 @@ mod tests {
         assert_eq!(parse("*0x40").unwrap(), ParsedLocation::Address(0x40));
         assert_eq!(parse("0X40").unwrap(), ParsedLocation::Address(0x40));
         assert_eq!(parse("*64").unwrap(), ParsedLocation::Address(64));
-        assert_eq!(parse("42").unwrap(), ParsedLocation::LineHere(42));
+        let here = |line| ParsedLocation::LineHere(line);
+        assert_eq!(parse("42").unwrap(), here(LineHere::Number(42)));
+        assert_eq!(parse("+2").unwrap(), here(LineHere::Offset(2)));
+        assert_eq!(parse("-12").unwrap(), here(LineHere::Offset(-12)));
         assert_eq!(parse("operator()").unwrap(), function("operator()"));
     }
 

@@ -13,6 +13,7 @@
 mod live;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use crate::clock::ClockCalibration;
@@ -243,6 +244,11 @@ impl Synth {
     /// The unwinder or `longjmp` resumes the program at the stack pointer `stack`.
     pub fn frames_left(&mut self, stack: u64) -> &mut Self {
         self.record_with(|block, ticks| wire::push_frames_left(block, ticks, stack))
+    }
+
+    /// The thread leaves the stack with the stack pointer `from` for the one at `to`.
+    pub fn stack_switch(&mut self, from: u64, to: Option<Range<u64>>) -> &mut Self {
+        self.record_with(|block, ticks| wire::push_stack_switch(block, ticks, from, to))
     }
 
     /// The thread has waited since `since`, in ticks, for room in its ring.

@@ -13,7 +13,7 @@ pub use decode::{Decoded, Records, WireError, WireFault};
 pub(crate) use encode::capture_payload;
 pub use encode::{
     EnterFields, push_enter, push_exec, push_fork, push_frames_left, push_leave, push_output,
-    push_syscall, push_syscall_end, push_thread, push_thread_exit,
+    push_stack_switch, push_syscall, push_syscall_end, push_thread, push_thread_exit,
 };
 #[cfg(any(test, feature = "testing"))]
 pub use made_up::{
@@ -73,6 +73,8 @@ pub const SYSCALL_ENDS: u8 = 2;
 pub const FRAMES_LEFT: u8 = 3;
 /// In the same place: the thread has waited for room in its ring.
 pub const RING_WAIT: u8 = 4;
+/// In the same place: the thread continues on another stack.
+pub const STACK_SWITCH: u8 = 5;
 
 /// In word 1: bits of the record's kind.
 pub const KIND_BITS: u32 = 4;
@@ -126,6 +128,8 @@ pub const SYSCALL_END_WORDS: usize = BYTES_WORDS + 2;
 pub const FRAMES_LEFT_WORDS: usize = 3;
 /// Words of the record of a wait for room.
 pub const RING_WAIT_WORDS: usize = 3;
+/// Words of the record of a change to another stack.
+pub const STACK_SWITCH_WORDS: usize = 5;
 /// Most words of values in a logpoint record.
 pub const LOG_MAX_VALUES: usize = 64;
 /// In word 1 of capture records, from [`VALUE_SHIFT`] on: the payload begins with registers.

@@ -11,6 +11,7 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     ("abi_values", "abi_values_O0", &[]),
     ("changes", "changes", &[]),
     ("coroutines", "contexts", &[]),
+    ("coroutines", "neighbours", &[]),
     ("coroutines", "switches", &[]),
     ("cpp_exceptions", "cpp_exceptions_O2", &[]),
     ("cpp_exceptions", "cpp_exceptions_static_pie", &[]),

@@ -214,3 +214,56 @@ int main(void) {
     let large = "large returned (long double) 0.5 ($1)";
     assert_eq!(told(&full, "large").as_deref(), Some(large));
 }
+
+const ENDS: &str = r#"#include <stdio.h>
+int g;
+void one(void) {
+  g += 1;
+}
+void two(void) {
+  g += 10;
+}
+int main(void) {
+  one();
+  g = g * 2;
+  two();
+  one();
+  g = g * 3;
+  printf("%d\n", g);
+  return 0;
+}
+"#;
+
+/// The numbers of the lines at which moves ended.
+fn lines_of(told: &str) -> Vec<u32> {
+    let digits = |text: &str| -> String { text.chars().take_while(char::is_ascii_digit).collect() };
+    let found = told.split("app.c:").skip(1);
+    found.filter_map(|rest| digits(rest).parse().ok()).collect()
+}
+
+/// A return to the very beginning of the caller's next line ends a step there, as in gdb.
+#[test]
+fn a_step_out_of_a_call_stops_at_the_next_line() {
+    let (_scratch, recording) = recorded("full-ends", ENDS);
+    let steps = |verb: &'static str, count| {
+        [
+            &["break main", "goto first", "continue", "delete"][..],
+            &vec![verb; count],
+        ]
+        .concat()
+    };
+    let stepped = lines_of(&recording.prompt(&steps("step", 12)).text());
+    assert_eq!(stepped, [10, 4, 5, 11, 12, 7, 8, 13, 4, 5, 14, 15, 16]);
+    let stepped = lines_of(&recording.prompt(&steps("next", 6)).text());
+    assert_eq!(stepped, [10, 11, 12, 13, 14, 15, 16]);
+    let out = [
+        "break one",
+        "goto first",
+        "continue",
+        "delete",
+        "next",
+        "next",
+        "next",
+    ];
+    assert_eq!(lines_of(&recording.prompt(&out).text()), [4, 5, 11, 12]);
+}

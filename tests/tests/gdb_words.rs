@@ -1048,3 +1048,46 @@ int main() { Big big; double factor = 2; return look(big, factor) & 1; }
     let said = live.command(&["ptype", "Big"]).run().text();
     assert!(said.starts_with("type = struct Big {"), "{said}");
 }
+
+/// The line of each place that `said` names with `before` it.
+fn lines_named(said: &str, before: &str) -> Vec<u32> {
+    let digits = |text: &str| -> String { text.chars().take_while(char::is_ascii_digit).collect() };
+    let found = said.split(before).skip(1);
+    found.filter_map(|rest| digits(rest).parse().ok()).collect()
+}
+
+#[test]
+fn offsets_count_from_the_current_line() {
+    let live = Live::started("gdb-offsets", &["--break", "leaf"], &program(), &[]);
+    let places = ["tbreak +1", "tbreak -2", "tbreak 22"];
+    let script = [&["break leaf", "run > /dev/null"][..], &places].concat();
+    let theirs = lines_named(&gdb(&live, &script), ", line ");
+    let said = prompt(&live, &places);
+    let ours = lines_named(&said, "control.c:");
+    assert_eq!(theirs.len(), 4, "{theirs:?}");
+    assert_eq!(ours, theirs[1..], "{said}");
+    let said = prompt(&live, &["break -1000"]);
+    assert!(said.contains("lines are counted from 1"), "{said}");
+}
+
+const REORDERED: &str = "__attribute__((noinline)) int total(const int *v, int n)
+{
+  int sum = 0;
+  for (int i = 0; i <= n; i++)
+    sum += v[i];
+  return sum;
+}
+int main(void) { int v[4] = {1, 2, 3, 4}; return total(v, 3) != 10; }
+";
+
+/// The last line of a function need not be that of its last instruction.
+#[test]
+fn the_whole_function_is_shown_in_optimised_code() {
+    for level in ["-O1", "-O2", "-O3"] {
+        let scratch = Scratch::new("whole-function");
+        let path = compiled(&scratch, "app.c", REORDERED, &["-g", level]);
+        let live = Live::started("whole-function-live", &["--break", "total"], &path, &[]);
+        let shown = live.command(&["source", "--function"]).run().text();
+        assert!(shown.contains("return sum"), "{level}: {shown}");
+    }
+}

@@ -170,3 +170,52 @@ fn jumps_of_c_with_musl() {
 fn panics_of_rust() {
     check("rust", "app.rs", RUST, &["-g", "-Copt-level=1"], &[]);
 }
+
+const HANDLER: &str = r#"
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+static sigjmp_buf back;
+static char stack[65536];
+__attribute__((noinline)) void handler(int signal) { siglongjmp(back, signal); }
+__attribute__((noinline)) int after(int n) {
+  static int all;
+  return n + (++all > 0);
+}
+__attribute__((noinline)) int attempt(int n) {
+  if (sigsetjmp(back, 1) == 0) {
+    raise(SIGUSR1);
+    return -1;
+  }
+  return n;
+}
+int main(void) {
+  stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
+  struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+  sigaltstack(&own, NULL);
+  sigaction(SIGUSR1, &action, NULL);
+  int sum = 0;
+  for (int n = 0; n < 3; n++) sum += after(attempt(n));
+  printf("%d\n", sum);
+  return 0;
+}
+"#;
+
+/// A handler on a stack of its own ends where siglongjmp leaves it.
+#[test]
+fn handlers_on_a_signal_stack() {
+    for (name, options) in [("handler", &[][..]), ("handler-full", &["--full"])] {
+        let scratch = Scratch::new(name);
+        let path = compiled(&scratch, "app.c", HANDLER, &["-g", "-O1"]);
+        let program = Program::new(path, scratch.path());
+        let (ended, recording) = Hindsight::record(&scratch, options, &program);
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        let within = "SELECT count(*) FROM calls c JOIN calls p ON c.parent = p.start_seq \
+                      WHERE c.function = 'handler' AND p.function = 'attempt' AND c.unwound \
+                      AND c.end_seq < p.end_seq";
+        assert_eq!(recording.number(within), 3, "{name}");
+        let callers = "SELECT count(*) FROM calls c JOIN calls p ON c.parent = p.start_seq \
+                       WHERE c.function = 'after' AND p.function = 'main'";
+        assert_eq!(recording.number(callers), 3, "{name}");
+    }
+}

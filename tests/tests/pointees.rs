@@ -305,3 +305,22 @@ int main() {
   return tally.n + Tally::total == 119 ? 0 : 1;
 }
 "#;
+
+/// Where the virtual base class lies is in the table of virtual functions, which the dynamic linker wrote before the
+/// program ran.
+#[test]
+fn objects_have_their_virtual_base_classes() {
+    for artifact in ["virtual_bases_O0", "virtual_bases_O2"] {
+        let comparison = recorded(artifact);
+        let recording = &comparison.recording;
+        let args = of_calls(recording, "args", "use");
+        for member in ["id = 7", "name = 11", "size = 4", "extra = 9"] {
+            assert!(args[0].contains(member), "{artifact}: {args:?}");
+        }
+        let grown = of_calls(recording, "args", "area");
+        assert!(
+            grown[0].contains("id = 8") && grown[0].contains("size = 6"),
+            "{artifact}: {grown:?}"
+        );
+    }
+}

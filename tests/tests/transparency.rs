@@ -71,8 +71,9 @@ fn a_program_sees_what_it_would_see() {
             false => program.run(),
         };
         let (native, recorded) = (run(&native), run(&recorded));
-        assert_eq!(native.status.as_shell_code(), 26, "{}", native.errors());
-        assert_eq!(recorded.status.as_shell_code(), 26, "{}", recorded.errors());
+        assert_eq!(native.status.as_shell_code(), 26, "{}", native.text());
+        let told = recorded.text() + &recorded.errors();
+        assert_eq!(recorded.status.as_shell_code(), 26, "{told}");
         let (wanted, theirs) = (lines_of(&native), lines_of(&recorded));
         assert_eq!(wanted, theirs);
         let group = "group of the parent 1, session of the parent 1";

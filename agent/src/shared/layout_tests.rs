@@ -280,6 +280,7 @@ fn the_page_and_the_header_say_the_same_of_records() {
         "SYSCALL_ENDS",
         "FRAMES_LEFT",
         "RING_WAIT",
+        "STACK_SWITCH",
     ] {
         assert_eq!(take(&format!("HS_{name}")), stated(&page, name), "{name}");
     }
@@ -293,6 +294,8 @@ fn the_page_and_the_header_say_the_same_of_records() {
     assert!(page.contains(&format!("{full} ring full, {no_ring} no free ring")));
     let forbidden = take("HS_GAP_FORBIDDEN");
     assert!(page.contains(&format!("{forbidden} the program has forbidden the thread")));
+    let shared = take("HS_GAP_SHARED");
+    assert!(page.contains(&format!("{shared} the ring is shared with a child")));
     for name in [
         "HS_RINGS",
         "HS_DATA_OFFSET",

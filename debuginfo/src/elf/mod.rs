@@ -8,6 +8,7 @@ mod notes;
 mod tls;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use object::LittleEndian;
@@ -85,6 +86,8 @@ pub(crate) struct Elf {
     dynamic: Option<(u64, u64)>,
     notes: Vec<(u64, u64)>,
     tls: Option<TlsSegment>,
+    /// Addresses that the dynamic linker protects after relocation (`PT_GNU_RELRO`), end exclusive.
+    relro: Option<Range<u64>>,
     sections: Vec<Section>,
     /// Executable address ranges (start, end exclusive), by start.
     code: Vec<(u64, u64)>,
@@ -126,6 +129,7 @@ impl Elf {
             dynamic: None,
             notes: Vec::new(),
             tls: None,
+            relro: None,
             sections: read_sections(header, &bytes).map_err(damaged)?,
             code: Vec::new(),
             bytes: Bytes::Owned(Vec::new()),
@@ -186,6 +190,11 @@ impl Elf {
                     align: program.p_align(LittleEndian),
                 });
             }
+            elf::PT_GNU_RELRO => {
+                let start = program.p_vaddr(LittleEndian);
+                let end = start.saturating_add(program.p_memsz(LittleEndian));
+                self.relro = Some(start..end);
+            }
             elf::PT_NOTE => self.notes.push((offset, size)),
             _ => {}
         }
@@ -209,6 +218,10 @@ impl Elf {
 
     pub(crate) fn segments(&self) -> &[Segment] {
         &self.segments
+    }
+
+    pub(crate) fn relro(&self) -> Option<Range<u64>> {
+        self.relro.clone()
     }
 
     pub(crate) fn tls(&self) -> Option<TlsSegment> {

@@ -71,7 +71,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         let complete = formals.len() < MAX_PARAMS;
         formals.truncate(MAX_PARAMS);
         let infos: Vec<Rc<TypeInfo>> = formals.iter().map(|f| self.type_of(&f.chain)).collect();
-        let declared = args::assign(infos.iter().map(|i| &**i), passed_back);
+        let declared = args::assign(infos.iter().map(|i| &**i), passed_back, self.is_llvm);
         let locations = Locations::new(self.session, &chain[0], svma);
         let removed = self.removed(&formals, &declared, &locations);
         let trust = match trust {
@@ -80,6 +80,14 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         };
         let stated = self.stated(&locations, &formals, &infos, &declared, svma, trust);
         let mut places = settle(&declared, &stated, trust);
+        if self.is_llvm {
+            let parts = declared.iter().zip(&stated);
+            for (place, (declared, stated)) in places.iter_mut().zip(parts) {
+                if stated.is_some_and(|stated| has_unused_half(declared, stated)) {
+                    *place = Passed::at(ParameterPlace::Removed);
+                }
+            }
+        }
         // Others whose locations begin later are made in the function, too, as constants are.
         if removed.contains(&true) {
             for (place, removed) in places.iter_mut().zip(&removed) {
@@ -270,6 +278,23 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
             .zip(declared)
             .map(|((formal, info), declared)| of(formal, info, declared))
             .collect()
+    }
+}
+
+/// Of a parameter in two registers, LLVM states no place for a half that the function does not use: callers that know this
+/// leave anything in its register.
+fn has_unused_half(declared: &Passed, stated: Passed) -> bool {
+    let is_open = |place| matches!(place, ParameterPlace::Unknown | ParameterPlace::Empty);
+    let halves = (
+        declared.place,
+        declared.place2.unwrap_or(ParameterPlace::Empty),
+    );
+    if is_open(halves.0) || is_open(halves.1) || stated.indirect {
+        return false;
+    }
+    match stated.place2 {
+        None => stated.place == halves.0,
+        Some(second) => is_open(stated.place) != is_open(second),
     }
 }
 

@@ -19,6 +19,7 @@ mod run;
 mod search;
 mod seek;
 mod shared;
+mod stacks;
 mod step;
 mod stub;
 mod trace;
@@ -42,7 +43,7 @@ pub use oversee::Overseer;
 use recorded::Recorded;
 pub use remote_call::{Call, Called, Returned};
 pub use seek::{Access, Batch, Executed, Instruction, Seek};
-pub use trace::{Leaver, Region, Traced, trace};
+pub use trace::{Hints, Leaver, Region, Switcher, Traced, trace};
 pub use verify::{Contradiction, Verdict, verify};
 
 /// Everything of a moment but the memory.

@@ -7,9 +7,11 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use rustc_hash::FxHashMap;
 
 use super::notes::{BYTES, PAGE};
+use super::stacks::{Frame, Parked, Stacks};
 use super::{Replay, asked};
 use crate::error::{Context as _, Error, Result};
 use crate::ptrace;
+use crate::tracee::Tracee;
 use crate::translate::hooks::{Hook, Kind, VECTORS};
 use crate::translate::{hooks, layout};
 
@@ -27,10 +29,12 @@ pub enum Traced {
         return_address: u64,
         /// rdi, rsi, rdx, rcx, r8, r9.
         arguments: [u64; 6],
+        /// Another function has gone on in this one: a tail call.
+        is_tail: bool,
         /// The lower halves of xmm0 to xmm7: as many as were asked for, the others are zero.
         vectors: [u64; VECTORS],
     },
-    /// Its return instruction is about to be executed.
+    /// Its return instruction is about to be executed. That ends the calls that it replaced, too.
     Leave {
         position: u64,
         tid: i32,
@@ -72,6 +76,15 @@ pub enum Traced {
         tid: i32,
         number: i32,
     },
+    /// The thread is about to go on on another stack.
+    Switch {
+        position: u64,
+        tid: i32,
+        /// The stack pointer before.
+        stack: u64,
+        /// The other stack's bounds, if they are known.
+        to: Option<Range<u64>>,
+    },
     /// It has been left in another way: by an exception, by longjmp(3), or because its thread ended. It was found at this position.
     Unwound {
         position: u64,
@@ -92,6 +105,21 @@ pub struct Leaver {
     pub words: u64,
 }
 
+/// A function that goes on on the stack of a `ucontext_t`: swapcontext(3), setcontext(3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switcher {
+    pub address: u64,
+    /// Which argument is the context, from 0.
+    pub argument: usize,
+}
+
+/// What else than entries tells how calls end and nest.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hints {
+    pub leavers: Vec<Leaver>,
+    pub switchers: Vec<Switcher>,
+}
+
 /// Some memory of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
@@ -99,21 +127,17 @@ pub struct Region {
     pub bytes: Vec<u8>,
 }
 
-struct Frame {
-    function: usize,
-    stack: u64,
-    return_address: u64,
-}
-
 /// What is traced.
 pub(super) struct Calls {
     buffer: u64,
     /// A copy of it.
     bytes: Vec<u8>,
-    /// How many functions are traced. The leavers have the numbers after theirs.
+    /// How many functions are traced. The leavers have the numbers after theirs, and the switchers those after them.
     functions: usize,
-    leavers: Vec<Leaver>,
-    frames: FxHashMap<i32, Vec<Frame>>,
+    hints: Hints,
+    /// By thread.
+    stacks: FxHashMap<i32, Stacks>,
+    parked: Parked,
     pub(super) found: Vec<Traced>,
     pub(super) asked: asked::Asked,
     sender: SyncSender<Vec<Traced>>,
@@ -125,16 +149,16 @@ const BATCH: usize = 1 << 9;
 const WAITING: usize = 64;
 
 /// Runs the recording in a folder once, and reports each call of the functions that begin at these addresses, in the order of
-/// positions. The leavers tell when calls end without a return. It ends early when `report` returns false.
+/// positions. It ends early when `report` returns false.
 pub fn trace(
     folder: &Path,
     entries: &[Hook],
-    leavers: &[Leaver],
+    hints: &Hints,
     report: &mut dyn FnMut(Traced) -> bool,
 ) -> Result<()> {
     let (sender, batches) = sync_channel(WAITING);
     std::thread::scope(|scope| {
-        let run = scope.spawn(|| run(folder, entries, leavers, sender));
+        let run = scope.spawn(|| run(folder, entries, hints, sender));
         for batch in &batches {
             if !batch.into_iter().all(&mut *report) {
                 break;
@@ -149,12 +173,12 @@ pub fn trace(
 fn run(
     folder: &Path,
     entries: &[Hook],
-    leavers: &[Leaver],
+    hints: &Hints,
     sender: SyncSender<Vec<Traced>>,
 ) -> Result<()> {
     let mut replay = Replay::open(folder)?;
     replay.checkpoints.every = u64::MAX;
-    replay.begin_trace(entries, leavers, sender)?;
+    replay.begin_trace(entries, hints, sender)?;
     let end = replay.end();
     let ran = replay.forward(end).and_then(|()| replay.trace_last_call());
     let closed = match &mut replay.calls {
@@ -169,7 +193,7 @@ impl Replay {
     fn begin_trace(
         &mut self,
         entries: &[Hook],
-        leavers: &[Leaver],
+        hints: &Hints,
         sender: SyncSender<Vec<Traced>>,
     ) -> Result<()> {
         let own = self.registers()?;
@@ -180,17 +204,21 @@ impl Replay {
             buffer: at,
             bytes: Vec::new(),
             functions: entries.len(),
-            leavers: leavers.to_vec(),
-            frames: FxHashMap::default(),
+            hints: hints.clone(),
+            stacks: FxHashMap::default(),
+            parked: Parked::default(),
             found: Vec::new(),
             asked: asked::Asked::of(&self.recorded.entries, self.recorded.first),
             sender,
         });
-        let leavers = leavers.iter().map(|leaver| Hook {
-            address: leaver.address,
+        let leavers = hints.leavers.iter().map(|leaver| leaver.address);
+        let switchers = hints.switchers.iter().map(|switcher| switcher.address);
+        let others = leavers.chain(switchers);
+        let others = others.map(|address| Hook {
+            address,
             vectors: 0,
         });
-        let hooked: Vec<Hook> = entries.iter().copied().chain(leavers).collect();
+        let hooked: Vec<Hook> = entries.iter().copied().chain(others).collect();
         self.translator.set_hooks(&hooked);
         self.process.flush(&mut self.translator)?;
         self.enter(&own)
@@ -217,7 +245,14 @@ impl Replay {
                 let word = record.get(index * 8..).and_then(|rest| rest.first_chunk());
                 word.map_or(0, |word| u64::from_le_bytes(*word))
             };
-            calls.take(tid, kind, word(1).wrapping_add(limit), &word);
+            let counter = word(1).wrapping_add(limit);
+            match calls.switcher(kind) {
+                Some(switcher) => {
+                    let to = stack_of(&self.process, word(4 + switcher.argument));
+                    calls.switch(tid, counter, word(2), to);
+                }
+                None => calls.take(tid, kind, counter, &word),
+            }
             rest = behind;
             if !calls.pass_on(BATCH) {
                 return Err(Error::Damaged(String::from("the receiver is gone")));
@@ -292,11 +327,13 @@ const ENTRY_CODE: (u64, [u8; 5]) = (9, [0x65, 0x48, 0x89, 0x04, 0x25]);
 impl Calls {
     /// What has become of open calls is not known.
     pub(super) fn lose(&mut self) {
-        self.frames.clear();
+        self.stacks.clear();
+        self.parked.clear();
     }
 
     /// A handler begins.
     pub(super) fn signal(&mut self, position: u64, tid: i32, number: i32) {
+        self.stacks.entry(tid).or_default().signalled();
         self.found.push(Traced::Signal {
             position,
             tid,
@@ -323,65 +360,82 @@ impl Calls {
             Kind::Entry { hook, .. } => hook,
         };
         let leaver = function.checked_sub(self.functions);
-        match leaver.and_then(|index| self.leavers.get(index)) {
+        match leaver.and_then(|index| self.hints.leavers.get(index)) {
             Some(leaver) => {
                 let to = word(4 + leaver.argument).wrapping_add(8 * leaver.words);
-                self.leave_while(tid, counter, |frame| frame.stack < to);
+                let Calls { stacks, found, .. } = self;
+                let stacks = stacks.entry(tid).or_default();
+                if let Some(frames) = stacks.left_by_handler(word(2), to) {
+                    leave_while(frames, found, (tid, counter), |_| true);
+                }
+                self.left(tid, counter, to);
             }
             None => self.entered(tid, counter, function, word),
         }
     }
 
-    /// Ends calls without a return, the innermost first.
-    fn leave_while(&mut self, tid: i32, position: u64, is_left: impl Fn(&Frame) -> bool) {
-        let frames = self.frames.entry(tid).or_default();
-        while let Some(frame) = frames.pop_if(|frame| is_left(frame)) {
-            self.found.push(Traced::Unwound {
-                position,
-                tid,
-                function: frame.function,
-                stack: frame.stack,
-            });
+    /// Returns what a hook is, if a thread changes its stack there.
+    fn switcher(&self, kind: Kind) -> Option<Switcher> {
+        let Kind::Entry { hook, .. } = kind else {
+            return None;
+        };
+        let first = self.functions + self.hints.leavers.len();
+        self.hints.switchers.get(hook.checked_sub(first)?).copied()
+    }
+
+    fn switch(&mut self, tid: i32, position: u64, stack: u64, to: Option<Range<u64>>) {
+        self.left(tid, position, stack);
+        let stacks = self.stacks.entry(tid).or_default();
+        stacks.switch(stack, to.clone(), &mut self.parked);
+        self.found.push(Traced::Switch {
+            position,
+            tid,
+            stack,
+            to,
+        });
+    }
+
+    /// The calls below `stack`, on the same stack, have ended without a return.
+    fn left(&mut self, tid: i32, position: u64, stack: u64) {
+        let Calls { stacks, found, .. } = self;
+        if let Some(frames) = stacks.entry(tid).or_default().at_leave(stack) {
+            leave_while(frames, found, (tid, position), |frame| frame.stack < stack);
         }
     }
 
     fn returned(&mut self, tid: i32, position: u64, word: &impl Fn(usize) -> u64) {
         let (stack, return_address) = (word(2), word(7));
-        let frames = self.frames.entry(tid).or_default();
-        while let Some(frame) = frames.pop_if(|frame| frame.stack <= stack) {
-            let Frame {
-                function,
-                stack: own,
-                return_address: to,
-            } = frame;
-            // A frame that an exception or longjmp has left does not return: others have their return addresses in its place.
-            self.found.push(if own == stack && to == return_address {
-                Traced::Leave {
-                    position,
-                    tid,
-                    function,
-                    stack: own,
-                    results: [word(3), word(4), word(5), word(6)],
-                }
-            } else {
-                Traced::Unwound {
-                    position,
-                    tid,
-                    function,
-                    stack: own,
-                }
-            });
+        let Calls { stacks, found, .. } = self;
+        let Some(frames) = stacks.entry(tid).or_default().at_leave(stack) else {
+            return;
+        };
+        // A frame that an exception or longjmp has left does not return: others have their return addresses in its place.
+        leave_while(frames, found, (tid, position), |frame| {
+            frame.stack < stack || frame.stack == stack && frame.return_address != return_address
+        });
+        // One return ends a call and those that it replaced.
+        let mut innermost = None;
+        while let Some(frame) = frames.pop_if(|frame| frame.stack == stack) {
+            _ = innermost.get_or_insert(frame.function);
         }
+        found.extend(innermost.map(|function| Traced::Leave {
+            position,
+            tid,
+            function,
+            stack,
+            results: [word(3), word(4), word(5), word(6)],
+        }));
     }
 
     fn entered(&mut self, tid: i32, position: u64, function: usize, word: &impl Fn(usize) -> u64) {
         let (stack, return_address) = (word(2), word(3));
         // An entry above a frame: that one was left without a return. A tail call has the same stack pointer, and returns to the
         // same place. (So does a second call from one place after a frame was left unseen: the two are not told apart.)
-        self.leave_while(tid, position, |frame| {
+        let Calls { stacks, found, .. } = self;
+        let frames = stacks.entry(tid).or_default().at_enter(stack);
+        leave_while(frames, found, (tid, position), |frame| {
             frame.stack < stack || frame.stack == stack && frame.return_address != return_address
         });
-        let frames = self.frames.entry(tid).or_default();
         // A loop that begins at the entry of the function. (A tail call of itself is one, too.)
         let is_it = |frame: &Frame| {
             (frame.function, frame.stack, frame.return_address) == (function, stack, return_address)
@@ -389,6 +443,7 @@ impl Calls {
         if frames.last().is_some_and(is_it) {
             return;
         }
+        let is_tail = frames.last().is_some_and(|frame| frame.stack == stack);
         frames.push(Frame {
             function,
             stack,
@@ -401,7 +456,38 @@ impl Calls {
             stack,
             return_address,
             arguments: std::array::from_fn(|index| word(4 + index)),
+            is_tail,
             vectors: std::array::from_fn(|index| word(10 + index)),
         });
     }
+}
+
+/// Ends calls without a return, the innermost first.
+fn leave_while(
+    frames: &mut Vec<Frame>,
+    found: &mut Vec<Traced>,
+    (tid, position): (i32, u64),
+    is_left: impl Fn(&Frame) -> bool,
+) {
+    while let Some(frame) = frames.pop_if(|frame| is_left(frame)) {
+        found.push(Traced::Unwound {
+            position,
+            tid,
+            function: frame.function,
+            stack: frame.stack,
+        });
+    }
+}
+
+/// Words of a `ucontext_t`: its stack's lowest address and length, and rsp.
+const CONTEXT: [u64; 3] = [2, 4, 20];
+
+/// Returns the bounds of a context's stack. makecontext(3) needs them; in another context they may be anything, so its stack
+/// pointer must be within them.
+fn stack_of(process: &Tracee, context: u64) -> Option<Range<u64>> {
+    let word = |index: u64| process.word(context.checked_add(8 * index)?).ok();
+    let [low, size, rsp] = CONTEXT.map(word);
+    let stack = low?..low?.checked_add(size?)?;
+    let is_known = stack.start != 0 && stack.start < rsp? && rsp? <= stack.end;
+    is_known.then_some(stack)
 }

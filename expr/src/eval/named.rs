@@ -93,8 +93,13 @@ impl Evaluator<'_> {
                         true => "which is inlined elsewhere and does not run here",
                         false => "which does not run here",
                     };
-                    let message = format!("{last} is a variable of {path}, {why}");
-                    return Err(EvalError::meaningless(at, message));
+                    let what = Diagnostic {
+                        message: format!("{last} is a variable of {path}, {why}"),
+                        hint: Some(format!(
+                            "it has a value only during a call of {path}: stop in one, for example by break {path}"
+                        )),
+                    };
+                    return Err(EvalError::meaningless(at, what));
                 };
                 return Ok(Some(fixed.read(&outside)));
             }

@@ -115,17 +115,36 @@ fn to_now(context: &Context, session: Option<u32>) {
     let _ = context.ask::<Goto>(session, &GotoArgs { to });
 }
 
+/// Most sessions that are listed, and most that are described as a whole.
+const MOST_SESSIONS: usize = 15;
+const MOST_WHOLE: usize = 3;
+
 /// Lists sessions and the recordings of this folder; without a daemon there is no session.
 fn list(context: &Context) -> Answer {
     let status = context.ask::<Status>(None, &Nothing {});
     let sessions = status.map(|status| status.sessions).unwrap_or_default();
+    let left_out = sessions.len().saturating_sub(MOST_SESSIONS);
+    let are_many = sessions.len() > MOST_WHOLE;
+    // The newest ones: more would not fit beside the recordings.
     let sessions: Vec<Value> = sessions
         .iter()
-        .map(|report| Value::Object(shape::session(report)))
+        .skip(left_out)
+        .map(|report| {
+            let mut fields = shape::session(report);
+            if are_many {
+                fields
+                    .retain(|name, _| ["sessionId", "status", "program"].contains(&name.as_str()));
+            }
+            Value::Object(fields)
+        })
         .collect();
     let recordings = resources::recordings(context);
     let names = recordings.iter().map(|path| json!(path)).collect();
-    Answer::List(List::whole("recordings", names).with("sessions", sessions))
+    let mut list = List::whole("recordings", names).with("sessions", sessions);
+    if left_out > 0 {
+        list = list.with("sessionsLeftOut", left_out);
+    }
+    Answer::List(list)
 }
 
 fn ended(reply: &EndReply) -> Result<Answer, Failure> {

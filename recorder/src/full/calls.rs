@@ -3,15 +3,15 @@
 
 use std::{collections::HashSet, path::Path};
 
-use debuginfo::{Held, Register, Svma};
-use exact::{Became, Hook, Leaver, Region, ThreadSpan, Traced};
+use debuginfo::{Held, Module, Register, Svma};
+use exact::{Became, Hints, Hook, Leaver, Region, Switcher, ThreadSpan, Traced};
 use store::{
     control::{Control, Exception, ExceptionPhase, FunctionDef},
     log::LogWriter,
     wire::{
         EnterFields, EnterForm, Leave, Section, WORD_LEN, push_enter, push_exec, push_fork,
-        push_frames_left, push_leave, push_output, push_syscall, push_syscall_end, push_thread,
-        push_thread_exit,
+        push_frames_left, push_leave, push_output, push_stack_switch, push_syscall,
+        push_syscall_end, push_thread, push_thread_exit,
     },
 };
 
@@ -43,8 +43,8 @@ pub(super) struct Functions {
     vectors: Vec<u8>,
     /// Whether results may be in such registers.
     wide: Vec<bool>,
-    /// Where frames are left without a return.
-    leavers: Vec<Leaver>,
+    /// Where frames are left without a return, and stacks for other ones.
+    hints: Hints,
 }
 
 impl Functions {
@@ -73,7 +73,7 @@ impl Functions {
                 continue;
             };
             let leavers = file.frame_leavers().iter();
-            all.leavers.extend(leavers.filter_map(|leaver| {
+            all.hints.leavers.extend(leavers.filter_map(|leaver| {
                 // Leavers have it in the fourth or the fifth.
                 let argument = match leaver.stack {
                     Held::Register(Register::RCX) => 3,
@@ -86,6 +86,10 @@ impl Functions {
                     words: leaver.words,
                 })
             }));
+            // The C library, which has both, or a static program.
+            if !file.frame_leavers().is_empty() {
+                all.hints.switchers.extend(switchers(module, file));
+            }
             if !filter.considers(&module.path, module.is_system, |name| file.exports(name)) {
                 continue;
             }
@@ -123,6 +127,21 @@ impl Functions {
     }
 }
 
+/// Functions of the C library that go on on the stack of another context, and which argument it is.
+const SWITCHERS: [(&str, usize); 2] = [("setcontext", 0), ("swapcontext", 1)];
+
+fn switchers(module: &FoundModule, file: &Module) -> Vec<Switcher> {
+    let symbols = file.symbols();
+    let found = SWITCHERS.iter().filter_map(|(name, argument)| {
+        let symbol = symbols.iter().find(|symbol| symbol.linkage == *name)?;
+        Some(Switcher {
+            address: module.address(symbol.svma.0),
+            argument: *argument,
+        })
+    });
+    found.collect()
+}
+
 /// Writes records and control events in the order of time.
 pub(super) struct Writing<'w> {
     log: &'w mut LogWriter,
@@ -153,8 +172,6 @@ struct Thread {
     span: ThreadSpan,
     records: Vec<u8>,
     has_ended: bool,
-    /// Stack pointers of its open calls.
-    open: Vec<u64>,
     /// What is to be shared with the process or thread that it is about to make (clone(2)).
     shares: u64,
 }
@@ -180,7 +197,6 @@ impl<'w> Writing<'w> {
                 span: *span,
                 records,
                 has_ended: false,
-                open: Vec::new(),
                 shares: 0,
             }
         });
@@ -212,7 +228,7 @@ impl<'w> Writing<'w> {
         let functions = self.functions;
         self.end = end;
         let hooks: Vec<Hook> = functions.hooks().collect();
-        let traced = exact::trace(folder, &hooks, &functions.leavers, &mut |traced| {
+        let traced = exact::trace(folder, &hooks, &functions.hints, &mut |traced| {
             self.add(traced, observer)
         });
         let problem = traced.err().map(|error| error.to_string());
@@ -276,6 +292,17 @@ impl<'w> Writing<'w> {
                 self.controls_before(position)?;
                 self.log.append_control(&Control::Exception(exception))?;
             }
+            Traced::Switch {
+                position,
+                tid,
+                stack,
+                to,
+            } => {
+                if let Some(thread) = self.thread(tid, position) {
+                    push_stack_switch(&mut thread.records, position, stack, to);
+                    self.gathered += RECORD_LEN;
+                }
+            }
             // What is called next at its place does not replace it.
             Traced::Unwound {
                 position,
@@ -283,10 +310,7 @@ impl<'w> Writing<'w> {
                 stack,
                 ..
             } => {
-                if let Some(thread) = self.thread(tid, position)
-                    && let Some(at) = thread.open.iter().rposition(|own| *own == stack)
-                {
-                    thread.open.remove(at);
+                if let Some(thread) = self.thread(tid, position) {
                     push_frames_left(&mut thread.records, position, stack + WORD_LEN as u64);
                 }
             }
@@ -387,6 +411,7 @@ impl<'w> Writing<'w> {
             stack,
             return_address,
             arguments,
+            is_tail,
             vectors,
         } = *traced
         else {
@@ -396,8 +421,6 @@ impl<'w> Writing<'w> {
         let Some(thread) = self.thread(tid, position).filter(|_| is_slot(stack)) else {
             return;
         };
-        let is_tail = thread.open.last() == Some(&stack);
-        thread.open.push(stack);
         let count = usize::from(functions.vectors[function]).min(vectors.len());
         let fields = EnterFields {
             form: match is_tail {
@@ -427,17 +450,9 @@ impl<'w> Writing<'w> {
         };
         let is_wide = self.functions.wide[function];
         let last = self.end.saturating_sub(1);
-        let Some(thread) = self.thread(tid, position) else {
+        let Some(thread) = self.thread(tid, position).filter(|_| is_slot(stack)) else {
             return;
         };
-        // One return ends a call and those that it replaced.
-        let Some(begun) = thread.open.iter().rposition(|open| *open == stack) else {
-            return;
-        };
-        thread.open.truncate(begun);
-        while thread.open.last() == Some(&stack) {
-            thread.open.pop();
-        }
         let [rax, rdx, xmm @ ..] = results;
         let leave = Leave {
             slot: stack,
@@ -526,6 +541,7 @@ fn position_of(traced: &Traced) -> u64 {
         | Traced::SystemCall { position, .. }
         | Traced::Answer { position, .. }
         | Traced::Signal { position, .. }
+        | Traced::Switch { position, .. }
         | Traced::Unwound { position, .. } => *position,
     }
 }

@@ -142,7 +142,7 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
         })?,
         None => found.clone(),
     };
-    let besides = args.formats.write(&judged)?;
+    let besides = args.formats.write(&judged).map_err(unwritten)?;
     let mut out = output::stdout();
     let written = if args.json {
         let json = answer(serde_json::to_value(&judged).expect("it is JSON"));
@@ -156,7 +156,7 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
     if let Some(file) = new_file {
-        accept(file, &found)?;
+        accept(file, &found).map_err(unwritten)?;
         tell_accepted(file, &found, &judged, terminal);
     }
     Ok(if judged.is_same {
@@ -279,6 +279,17 @@ pub fn failed(source: query::Error) -> Error {
         },
     };
     Error::Query { source }
+}
+
+/// A report that cannot be written is no difference either.
+fn unwritten(error: Error) -> Error {
+    match error {
+        Error::Io { .. } => failed(query::Error::NotComparable {
+            hint: error.help(),
+            message: error.to_string(),
+        }),
+        other => other,
+    }
 }
 
 /// Reads a file of accepted differences; `None` if there is none yet.

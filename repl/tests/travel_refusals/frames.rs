@@ -131,8 +131,8 @@ fn frames_of_which_only_the_function_is_known_have_no_variables() {
               at --cmd 4: print text (exit code 1)
             error: the expression "1 +": expected an expression at position 3
               at --cmd 6: print 1 + (exit code 1)
-            error: there is no current source file
-            help: write file:line
+            error: the selected frame has no source file
+            help: write the file too: file:line
               at --cmd 7: source 12 (exit code 2)
             error: where in settle the thread was at this event is not known
             help: go to the next event or the one before: step, or step back

@@ -228,6 +228,11 @@ impl Walker<'_> {
             if !self.leave_what_has_no_lines(frame, goal, into)? {
                 return Ok(Some(false));
             }
+            // The call was the end of its line.
+            let here = self.space.step_line(self.rip());
+            if here.is_some_and(|here| here.range.start == self.rip() && here.is_statement) {
+                return Ok(Some(true));
+            }
         }
         let rip = self.rip();
         let is_there =

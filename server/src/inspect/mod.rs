@@ -35,7 +35,7 @@ pub use place::{MemoryPlace, evaluate_address, evaluate_place};
 pub use registers::{RegisterValue, registers};
 pub use returned::ReturnedReport;
 pub(crate) use source::of_line_error;
-pub use source::{SourceReport, function_source, line_source, source_line};
+pub use source::{SourceReport, function_source, line_here, line_source, source_line};
 pub use stack::{FrameReport, StackReport, function_name, short_function, stack};
 pub use store::signals::{signal_by_name, signal_name};
 pub(crate) use values::context;

@@ -1,11 +1,14 @@
 //! Lines of a source file around a position.
 
+use std::ops::Range;
 use std::path::Path;
 
 use debuginfo::{AddressSpace, LineError, SourceText};
 use expr::Missing;
 use serde::{Deserialize, Serialize};
 
+use super::View;
+use crate::location::{LineHere, LineTarget};
 use crate::protocol::{Code, Details, ExpressionFault, Failure};
 
 /// Lines of a source file.
@@ -94,18 +97,66 @@ pub fn function_source(
         Some(file) if *file == here.file => function.line,
         _ => None,
     };
-    let ends = function
-        .ranges
-        .iter()
-        .filter_map(|range| space.line_at(range.end.wrapping_sub(1)))
-        .filter(|place| place.file == here.file)
-        .map(|place| place.line);
-    let last = ends.chain([here.line]).max().unwrap_or(here.line);
+    let own = lines_of(space, &function.ranges, &here.file);
+    let last = own.into_iter().chain([here.line]).max();
+    let last = last.unwrap_or(here.line);
     let first = declared.unwrap_or(here.line).min(here.line);
     let reach = (last - here.line).max(here.line - first);
     let mut report = line_source(space, &here.file, here.line, reach + context, None)?;
     report.crop(first.saturating_sub(context), last.saturating_add(context));
     Ok(report)
+}
+
+/// Returns the lines of `file` that the code of a function belongs to; where another function is inlined, that of the call.
+/// In optimised code they are in no order.
+fn lines_of(space: &AddressSpace, code: &[Range<u64>], file: &str) -> Vec<u32> {
+    let mut lines = Vec::new();
+    for part in code {
+        let mut at = part.start;
+        while at < part.end
+            && let Some(row) = space.step_line(at)
+        {
+            let inlined = space.calls_at(at).into_iter().nth(1);
+            let (of, line) = match inlined.and_then(|copy| copy.call) {
+                Some(call) => (call.file, call.line),
+                None => (row.file, row.line),
+            };
+            if *of == *file {
+                lines.push(line);
+            }
+            at = row.range.end.max(at + 1);
+        }
+    }
+    lines
+}
+
+/// Returns the line that a location without a file means: one of the selected frame's file.
+///
+/// # Errors
+/// The frame has no source file, or the line would be before the first one.
+pub fn line_here(view: &View<'_>, line: LineHere) -> Result<LineTarget, Failure> {
+    let source = view.frame()?.source.as_ref();
+    let here = source.ok_or_else(|| {
+        Failure::new(Code::InvalidFile, "the selected frame has no source file")
+            .hint("write the file too: file:line")
+    })?;
+    let number = match line {
+        LineHere::Number(number) => i64::from(number),
+        LineHere::Offset(by) => i64::from(here.line) + by,
+    };
+    let number = u32::try_from(number).ok().filter(|number| *number > 0);
+    let number = number.ok_or_else(|| {
+        let message = format!(
+            "{} has no such line: the current one is {}",
+            here.file, here.line
+        );
+        Failure::new(Code::InvalidLine, message).hint("lines are counted from 1")
+    })?;
+    Ok(LineTarget {
+        file: here.file.to_string(),
+        line: number,
+        column: None,
+    })
 }
 
 impl SourceReport {

@@ -144,11 +144,9 @@ impl Past {
     /// Returns the addresses of a location in every module that is ever mapped.
     pub(super) fn addresses(&self, target: &Target) -> Result<Vec<u64>, Failure> {
         let location = match target.parse()? {
-            ParsedLocation::LineHere(line) => ParsedLocation::Line(crate::location::LineTarget {
-                file: self.current_file()?,
-                line,
-                column: None,
-            }),
+            ParsedLocation::LineHere(line) => ParsedLocation::Line(
+                self.look(1, |looked| inspect::line_here(&looked.view(), line))?,
+            ),
             location => location,
         };
         let modules = self.timeline.modules();
@@ -187,18 +185,6 @@ impl Past {
                 nearest,
                 ..Details::default()
             })
-    }
-
-    /// The file of a bare line number: that of the selected frame.
-    fn current_file(&self) -> Result<String, Failure> {
-        self.look(1, |looked| {
-            let view = looked.view();
-            let source = view.frame()?.source.as_ref();
-            source.map(|source| source.file.to_string()).ok_or_else(|| {
-                Failure::new(Code::InvalidFile, "the selected frame has no source file")
-                    .hint("write the file too: file:line")
-            })
-        })
     }
 
     /// Refuses a line after the last one of its file that has code, as far as the available modules show.

@@ -144,8 +144,8 @@ fn point_location(target: &Target) -> Result<Location, Failure> {
             line: line.line,
             column: line.column,
         },
-        ParsedLocation::LineHere(line) => {
-            let message = format!("{line} names a line of no file");
+        ParsedLocation::LineHere(_) => {
+            let message = format!("{target} names a line of no file");
             return Err(Failure::new(Code::InvalidFile, message).hint("write file:line"));
         }
         ParsedLocation::Address(address) => Location::Address(address),

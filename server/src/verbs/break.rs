@@ -112,7 +112,7 @@ impl Command for Break {
             "words",
             "[add] LOCATION.. | list | remove ID.. | enable ID.. | disable ID..",
             Form::Words,
-            "Locations: function, file:line, file:line:column, 0xADDRESS",
+            "Locations: function, file:line, file:line:column, 0xADDRESS, and of the current file LINE, +N or -N: N lines from here",
         )
         .optional(),
         probe_words::FUNCTION,

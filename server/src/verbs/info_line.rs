@@ -105,7 +105,10 @@ fn described(view: &View<'_>, args: &InfoLineArgs) -> Result<InfoLineReply, Fail
                 entries
             }
             ParsedLocation::Line(line) => of_line(space, &line.file, line.line)?,
-            ParsedLocation::LineHere(line) => of_line(space, &source::current_file(view)?, line)?,
+            ParsedLocation::LineHere(line) => {
+                let here = inspect::line_here(view, line)?;
+                of_line(space, &here.file, here.line)?
+            }
         },
     };
     let mut places: Vec<(String, u32, Range<u64>)> = Vec::new();

@@ -4,8 +4,8 @@ use debuginfo::Register;
 use recorder::live::Motion;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, memory, source, stepping};
-use crate::inspect::View;
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, memory, stepping};
+use crate::inspect::{self, View};
 use crate::location::{LineTarget, ParsedLocation, Target};
 use crate::protocol::{Code, Failure};
 use crate::session::{MotionReport, of_recorder, of_recorder_text};
@@ -84,11 +84,7 @@ fn place(view: &View<'_>, at: &Target) -> Result<u64, Failure> {
     };
     let candidates: Vec<u64> = match at.parse()? {
         ParsedLocation::Line(line) => of_line(line)?,
-        ParsedLocation::LineHere(line) => of_line(LineTarget {
-            file: source::current_file(view)?,
-            line,
-            column: None,
-        })?,
+        ParsedLocation::LineHere(line) => of_line(inspect::line_here(view, line)?)?,
         ParsedLocation::Address(address) => vec![address],
         ParsedLocation::Function(name) => {
             let found = space.functions_matching(&name).into_iter();

@@ -273,12 +273,7 @@ pub(super) fn located(
         }
         ParsedLocation::Line(line) => line_location(&space, line, pending),
         ParsedLocation::LineHere(line) => {
-            let file = current_file(session)?;
-            let here = LineTarget {
-                file,
-                line,
-                column: None,
-            };
+            let here = inspect::line_here(&session.moment()?.view(), line)?;
             line_location(&space, here, false)
         }
         ParsedLocation::Address(address) => match space.at(address) {
@@ -367,17 +362,6 @@ fn line_location(
         }
     }
     Ok(Location::Line { file, line, column })
-}
-
-/// The file of a bare line number: that of the selected frame.
-pub(super) fn current_file(session: &LiveSession) -> Result<String, Failure> {
-    let moment = session.moment()?;
-    let view = moment.view();
-    let source = view.frame()?.source.as_ref();
-    source.map(|source| source.file.to_string()).ok_or_else(|| {
-        Failure::new(Code::InvalidFile, "the selected frame has no source file")
-            .hint("write the file too: file:line")
-    })
 }
 
 impl ProbeKind {

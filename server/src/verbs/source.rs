@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, show, r#where};
 use crate::inspect::{self, SourceReport, View};
-use crate::location::{LineTarget, ParsedLocation, Target};
+use crate::location::{LineHere, LineTarget, ParsedLocation, Target};
 use crate::protocol::{Code, Failure};
 use crate::session::Listed;
 
@@ -137,11 +137,7 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
         None => here(view)?,
         Some(target) => match target.parse()? {
             ParsedLocation::Line(line) => line,
-            ParsedLocation::LineHere(line) => LineTarget {
-                file: current_file(view)?,
-                line,
-                column: None,
-            },
+            ParsedLocation::LineHere(line) => inspect::line_here(view, line)?,
             ParsedLocation::Function(name) if args.function => {
                 let place = first_function(space, &name)?;
                 let context = args.context.unwrap_or(0);
@@ -205,7 +201,7 @@ impl LineRange {
     fn described(&self, view: &View<'_>) -> Result<SourceReport, Failure> {
         let file = match &self.file {
             Some(file) => file.clone(),
-            None => current_file(view)?,
+            None => inspect::line_here(view, LineHere::Number(self.first))?.file,
         };
         let reach = self.last - self.first;
         let mut report = inspect::line_source(view.space, &file, self.first, reach, None)?;
@@ -220,14 +216,6 @@ impl LineRange {
 /// Returns whether two paths are of one file. One of them may have been read below a folder that the compiler did not name.
 fn is_same_file(compiled: &str, read: &str) -> bool {
     Path::new(read).ends_with(compiled.trim_start_matches("./"))
-}
-
-/// The source file of the selected frame.
-pub(super) fn current_file(view: &View<'_>) -> Result<String, Failure> {
-    let source = view.frame()?.source.as_ref();
-    source.map(|source| source.file.to_string()).ok_or_else(|| {
-        Failure::new(Code::InvalidFile, "there is no current source file").hint("write file:line")
-    })
 }
 
 /// The first function that a name means.

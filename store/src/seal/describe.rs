@@ -51,7 +51,8 @@ pub(super) fn record<S: Sink>(
             out.event(ts_ns, tid, EventKind::ThreadName, |row| row.text(&name))
         }
         Record::Gap { lost, reason } => {
-            let known = (reason != GapReason::Forbidden).then_some(lost);
+            let is_counted = !matches!(reason, GapReason::Forbidden | GapReason::Shared);
+            let known = is_counted.then_some(lost);
             gap(tid, known, reason, ts_ns, out)
         }
         Record::Fork { child_pid } => out.event(ts_ns, tid, EventKind::Fork, |row| {
@@ -81,7 +82,8 @@ pub(super) fn record<S: Sink>(
         | Record::ThreadExit { .. }
         | Record::Syscall(_)
         | Record::SyscallEnd(_)
-        | Record::FramesLeft { .. } => Ok(()),
+        | Record::FramesLeft { .. }
+        | Record::StackSwitch { .. } => Ok(()),
     }
 }
 

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::describe;
 use super::live::Live;
-use super::pair::{Numbered, Sink};
+use super::pair::{self, Numbered, Sink};
 use super::queue::{Block, LAST_TICKS};
-use super::stacks::Open;
-use super::thread::Thread;
+use super::stacks::{Open, Stacks};
+use super::thread::{Shared, Thread};
 use crate::control::Control;
 use crate::error::Result;
 
@@ -29,6 +29,9 @@ pub(super) struct Merge {
     /// Absent in states of the format's first version.
     #[serde(default)]
     live: Live,
+    /// Stacks of coroutines that no thread uses.
+    #[serde(default)]
+    parked: Stacks,
     #[serde(skip)]
     release: Option<Release>,
     #[serde(skip)]
@@ -144,8 +147,12 @@ impl Merge {
                 RecordSource::Controls => self.release_control(budget, out)?,
                 RecordSource::Thread { index, .. } => {
                     let stop_at = release.stop_at(head.source);
-                    let thread = &mut self.threads[index];
-                    thread.release(stop_at, budget, &self.live, &mut self.pool, out)?
+                    let mut shared = Shared {
+                        live: &self.live,
+                        parked: &mut self.parked,
+                        pool: &mut self.pool,
+                    };
+                    self.threads[index].release(stop_at, budget, &mut shared, out)?
                 }
             };
             release.add(next, head.source);
@@ -162,11 +169,12 @@ impl Merge {
         mut each: impl FnMut(Option<u32>, &Open) -> Result<()>,
     ) -> Result<()> {
         let threads = self.threads.iter();
-        let mut open: Vec<(Option<u32>, &Open)> = threads
-            .flat_map(|thread| thread.open().map(|open| (thread.tid(), open)))
-            .collect();
+        let used = threads.flat_map(|thread| thread.open().map(|open| (thread.tid(), open)));
+        let parked = self.parked.open().map(|open| (None, open));
+        let mut open: Vec<(Option<u32>, &Open)> = used.chain(parked).collect();
         open.sort_unstable_by_key(|(_, open)| open.start.seq);
-        open.into_iter().try_for_each(|(tid, open)| each(tid, open))
+        open.into_iter()
+            .try_for_each(|(tid, open)| each(open.tid.or(tid), open))
     }
 
     fn begin_release(&mut self, limit: u64) {
@@ -251,7 +259,7 @@ impl Merge {
             let thread = &mut self.threads[index];
             thread.end_calls(ts_ns, out)?;
         }
-        Ok(())
+        pair::end_all(&mut self.parked, None, ts_ns, out)
     }
 }
 

@@ -83,7 +83,7 @@ pub(super) fn enter<S: Sink>(
     }
     let parent = stacks.parent(index);
     let start = begun(out.take_seq(ts_ns), ts_ns, parent, enter);
-    stacks.get(index).open.push(Open::new(start, form));
+    stacks.get(index).open.push(Open::new(start, form, tid));
     Ok(())
 }
 
@@ -227,6 +227,7 @@ fn end_top<S: Sink>(
 ) -> Result<()> {
     let open = &mut stacks.get(index).open;
     let (call, callers) = open.split_last_mut().expect("callers saw a call");
+    let tid = call.tid.or(tid);
     out.sink.call(tid, &call.start, call.child_ns, end)?;
     let dur_ns = ts_ns - call.start.ts_ns;
     match callers.last_mut() {

@@ -1,7 +1,10 @@
 //! Keeps the open calls of one thread, on its main stack and on others, and finds the stack of a slot.
 //!
-//! The thread's record gives its main stack. Slots elsewhere belong to signal stacks and coroutines; distance tells
-//! these stacks apart, and each is forgotten when its last call ends. [`super::pair`] pairs the calls.
+//! The thread's record gives its main stack. Slots elsewhere belong to signal stacks and coroutines. `swapcontext` tells
+//! the bounds of the stack that it continues on; distance tells the other ones apart. Each is forgotten when its last
+//! call ends. [`super::pair`] pairs the calls.
+
+use std::cmp::{Ordering, Reverse};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +23,7 @@ pub(super) const MAIN: usize = 0;
 /// The stacks of one thread; the main one is always there.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Stacks {
+    /// The main one, and then the others by address.
     stacks: Vec<Stack>,
     /// The one used last.
     active: usize,
@@ -50,6 +54,12 @@ pub(super) struct Stack {
     high: u64,
     /// Value of `switches` when it last became active.
     active_since: u64,
+    /// Whether `low` and `high` are the stack's first and last byte, not only the slots seen so far.
+    #[serde(default)]
+    is_whole: bool,
+    /// The innermost call on the stack from which the thread came here last.
+    #[serde(default)]
+    resumed_by: Option<Base>,
 }
 
 /// An open call.
@@ -60,6 +70,9 @@ pub(super) struct Open {
     pub(super) child_ns: i64,
     /// Whether a leave record will come.
     pub(super) hooked: bool,
+    /// The thread in which it began. A coroutine may go on in another one.
+    #[serde(default)]
+    pub(super) tid: Option<u32>,
 }
 
 /// The parent of a stack's first call: its index on its own stack, and its id.
@@ -108,14 +121,10 @@ impl Stacks {
                 self.bounds = Bounds::Seen;
                 MAIN
             }
-            None => {
-                self.stacks.push(Stack::new(u64::MAX, 0));
-                self.stacks.len() - 1
-            }
+            None => self.add(Stack::new(slot, slot)),
         };
         self.stacks[index].widen(slot);
-        self.activate(index);
-        index
+        self.activate(index)
     }
 
     /// Returns the stack of `slot` and makes it the active one; `None` if none fits.
@@ -126,8 +135,47 @@ impl Stacks {
         }
         let index = self.find(slot)?;
         self.stacks[index].widen(slot);
+        Some(self.activate(index))
+    }
+
+    /// The thread leaves the stack with the stack pointer `from` for the one from `low` to before `end`; both are 0 if that is
+    /// unknown. No thread uses the `parked` stacks: another one may go on there.
+    pub(super) fn switch(&mut self, from: u64, (low, end): (u64, u64), parked: &mut Stacks) {
+        let source = self.at_leave(from);
+        let base = source.and_then(|index| self.stacks[index].base_of_next());
+        if let Some(index) = source.filter(|index| self.stacks[*index].is_whole) {
+            let stack = self.remove(index);
+            if !stack.open.is_empty() {
+                parked.add(stack);
+            }
+        }
+        if low >= end || self.bounds == Bounds::Unseen || self.stacks[MAIN].overlaps(low, end) {
+            return;
+        }
+        let known = [parked.take(low, end), self.take(low, end)];
+        let known = known.into_iter().flatten();
+        let mut stack = known
+            .reduce(Stack::joined)
+            .unwrap_or_else(|| Stack::new(low, end - 1));
+        (stack.low, stack.high, stack.is_whole) = (low, end - 1, true);
+        stack.resumed_by = base;
+        let index = self.add(stack);
         self.activate(index);
-        Some(index)
+    }
+
+    /// Adds a stack, and returns its index.
+    fn add(&mut self, stack: Stack) -> usize {
+        let index = self.after(|other| other.low < stack.low);
+        self.insert(index, stack);
+        index
+    }
+
+    /// Removes the stack in this memory. Several are one, which the program has made anew.
+    fn take(&mut self, low: u64, end: u64) -> Option<Stack> {
+        let from = self.after(|stack| stack.high < low);
+        let until = self.after(|stack| stack.low < end);
+        let found = (from..until).rev().map(|index| self.remove(index));
+        found.reduce(Stack::joined)
     }
 
     /// Notes the call that encloses the next one on stack `index`, and returns its id and depth.
@@ -139,15 +187,15 @@ impl Stacks {
         if index == MAIN {
             return None;
         }
-        let others = self.stacks.iter().enumerate().filter(|(i, _)| *i != index);
-        let (_, recent) = others.max_by_key(|(_, stack)| stack.active_since)?;
-        let base = recent.open.last().map(|top| Base {
-            index: recent.open.len() - 1,
-            seq: top.start.seq,
-            depth: top.start.depth,
-        });
-        self.stacks[index].base = base;
-        base.map(|base| (base.seq, base.depth))
+        self.stacks[index].base = self.stacks[index].resumed_by;
+        if self.stacks[index].base.is_none() {
+            let others = self.stacks.iter().enumerate();
+            let others = others.filter(|(i, s)| *i != index && (*i == MAIN || !s.open.is_empty()));
+            let (_, recent) = others.max_by_key(|(_, stack)| stack.active_since)?;
+            self.stacks[index].base = recent.base_of_next();
+        }
+        let base = self.stacks[index].base?;
+        Some((base.seq, base.depth))
     }
 
     /// Returns the id of the innermost open call that contains the stack pointer `stack`.
@@ -163,7 +211,7 @@ impl Stacks {
 
     /// Adds to the callee time of the call that encloses the last open one on stack `index`.
     pub(super) fn add_to_base(&mut self, index: usize, dur_ns: i64) {
-        let Some(base) = self.stacks[index].base.take() else {
+        let Some(base) = self.stacks[index].base else {
             return;
         };
         let calls = self
@@ -175,16 +223,22 @@ impl Stacks {
         }
     }
 
-    /// Removes stack `index` if it has no open call, unless it is the main one.
+    /// Removes stack `index` if it has no open call, unless it is the main one, or the thread is known to be on it.
     #[inline]
     pub(super) fn drop_if_empty(&mut self, index: usize) {
         if index == MAIN || !self.stacks[index].open.is_empty() {
             return;
         }
-        self.stacks.remove(index);
-        let stacks = self.stacks.iter().enumerate();
-        let recent = stacks.max_by_key(|(_, stack)| stack.active_since);
-        self.active = recent.map_or(MAIN, |(index, _)| index);
+        let was_active = self.active == index;
+        if was_active && self.stacks[index].is_whole {
+            return;
+        }
+        self.remove(index);
+        if was_active {
+            let stacks = self.stacks.iter().enumerate();
+            let recent = stacks.max_by_key(|(_, stack)| stack.active_since);
+            self.active = recent.map_or(MAIN, |(index, _)| index);
+        }
     }
 
     /// Returns a stack with open calls: the last used one other than the main stack, or else the main one.
@@ -206,12 +260,14 @@ impl Stacks {
     /// Returns the stack with the slots nearest to `slot`, if they are near enough.
     #[inline(never)]
     fn find(&self, slot: u64) -> Option<usize> {
-        let stacks = self.stacks.iter().enumerate();
-        let near = stacks.filter_map(|(index, stack)| {
+        let above = self.after(|stack| stack.low <= slot);
+        let near = [MAIN, above - 1, above].into_iter().filter_map(|index| {
+            let stack = self.stacks.get(index)?;
             let reach = match (index, self.bounds) {
                 (MAIN, Bounds::Known) => 0,
                 (MAIN, Bounds::Unseen) => return None,
                 (MAIN, Bounds::Seen) => MAIN_REACH,
+                _ if stack.is_whole => 0,
                 _ => OTHER_REACH,
             };
             let distance = stack.distance(slot);
@@ -220,12 +276,42 @@ impl Stacks {
         near.min().map(|(_, index)| index)
     }
 
-    fn activate(&mut self, index: usize) {
-        if self.active != index {
+    /// Returns the index after the stacks other than the main one for which `is_before` is true, which are those of lower
+    /// addresses.
+    fn after(&self, is_before: impl Fn(&Stack) -> bool) -> usize {
+        let others = &self.stacks[MAIN + 1..];
+        MAIN + 1 + others.partition_point(is_before)
+    }
+
+    fn insert(&mut self, index: usize, stack: Stack) {
+        self.stacks.insert(index, stack);
+        if self.active >= index {
+            self.active += 1;
+        }
+    }
+
+    /// Removes a stack. If it was the active one, the main one is.
+    fn remove(&mut self, index: usize) -> Stack {
+        match self.active.cmp(&index) {
+            Ordering::Less => {}
+            Ordering::Equal => self.active = MAIN,
+            Ordering::Greater => self.active -= 1,
+        }
+        self.stacks.remove(index)
+    }
+
+    /// Makes a stack the active one, and returns its index. One that was left before it had calls is forgotten.
+    fn activate(&mut self, index: usize) -> usize {
+        let before = self.active;
+        if before != index {
             self.switches += 1;
             self.stacks[index].active_since = self.switches;
             self.active = index;
+            if before != MAIN && self.stacks[before].open.is_empty() {
+                self.remove(before);
+            }
         }
+        self.active
     }
 }
 
@@ -237,7 +323,30 @@ impl Stack {
             low,
             high,
             active_since: 0,
+            is_whole: false,
+            resumed_by: None,
         }
+    }
+
+    /// Returns the parent of the first call on a stack that the thread goes on on from here.
+    fn base_of_next(&self) -> Option<Base> {
+        let top = self.open.last()?;
+        Some(Base {
+            index: self.open.len() - 1,
+            seq: top.start.seq,
+            depth: top.start.depth,
+        })
+    }
+
+    /// Returns the stack with the calls of both, of which `lower` has those that began later, or lower.
+    fn joined(mut self, mut lower: Stack) -> Stack {
+        self.open.append(&mut lower.open);
+        self.open.sort_by_key(|open| Reverse(open.start.slot));
+        self
+    }
+
+    fn overlaps(&self, low: u64, end: u64) -> bool {
+        self.low < end && low <= self.high
     }
 
     #[inline]
@@ -260,9 +369,10 @@ impl Stack {
 impl Open {
     /// Returns a call that just began, entered as `form` says.
     #[inline]
-    pub(super) fn new(start: CallStart, form: EnterForm) -> Self {
+    pub(super) fn new(start: CallStart, form: EnterForm, tid: Option<u32>) -> Self {
         Self {
             start,
+            tid,
             child_ns: 0,
             hooked: !matches!(form, EnterForm::NoLeave | EnterForm::Only),
         }

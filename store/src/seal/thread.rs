@@ -15,6 +15,15 @@ use crate::wire::{Record, Records};
 /// Most buffers that are kept for the next blocks.
 const MAX_POOL: usize = 64;
 
+/// What all threads share.
+pub(super) struct Shared<'m> {
+    pub(super) live: &'m Live,
+    /// Stacks of coroutines that no thread uses.
+    pub(super) parked: &'m mut Stacks,
+    /// Buffers for the next blocks.
+    pub(super) pool: &'m mut Vec<Vec<u8>>,
+}
+
 /// One thread: one use of a ring.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Thread {
@@ -67,18 +76,17 @@ impl Thread {
         &mut self,
         stop_at: u64,
         budget: &mut u64,
-        live: &Live,
-        pool: &mut Vec<Vec<u8>>,
+        shared: &mut Shared<'_>,
         out: &mut Numbered<S>,
     ) -> Result<Option<u64>> {
         while let Some(mut block) = self.queue.take() {
-            let next = self.release_block(&mut block, stop_at, budget, live, out)?;
+            let next = self.release_block(&mut block, stop_at, budget, shared, out)?;
             if next.is_some() {
                 self.queue.put_back(block);
                 return Ok(next);
             }
-            if pool.len() < MAX_POOL {
-                pool.push(block.bytes);
+            if shared.pool.len() < MAX_POOL {
+                shared.pool.push(block.bytes);
             }
         }
         Ok(None)
@@ -90,7 +98,7 @@ impl Thread {
         block: &mut Block,
         stop_at: u64,
         budget: &mut u64,
-        live: &Live,
+        shared: &mut Shared<'_>,
         out: &mut Numbered<S>,
     ) -> Result<Option<u64>> {
         let mut records = Records::new(&block.bytes[block.at..]);
@@ -111,7 +119,7 @@ impl Thread {
             self.queue.advance(ticks);
             let ts_ns = out.clock.ns_from_ticks(ticks);
             match record {
-                Ok(decoded) => self.record(ts_ns, &decoded.record, live, out)?,
+                Ok(decoded) => self.record(ts_ns, &decoded.record, shared, out)?,
                 Err(_) => {
                     describe::torn(self.tid, ts_ns, out)?;
                     return Ok(None);
@@ -125,13 +133,13 @@ impl Thread {
         &mut self,
         ts_ns: i64,
         record: &Record<'_>,
-        live: &Live,
+        shared: &mut Shared<'_>,
         out: &mut Numbered<S>,
     ) -> Result<()> {
         match record {
             Record::Enter(enter) => pair::enter(&mut self.stacks, self.tid, ts_ns, enter, out)?,
             Record::Leave(leave) => pair::leave(&mut self.stacks, self.tid, ts_ns, leave, out)?,
-            _ => return self.rare_record(ts_ns, record, live, out),
+            _ => return self.rare_record(ts_ns, record, shared, out),
         }
         self.last_call = Some(out.next_seq - 1);
         Ok(())
@@ -142,7 +150,7 @@ impl Thread {
         &mut self,
         ts_ns: i64,
         record: &Record<'_>,
-        live: &Live,
+        shared: &mut Shared<'_>,
         out: &mut Numbered<S>,
     ) -> Result<()> {
         match *record {
@@ -179,10 +187,15 @@ impl Thread {
             Record::FramesLeft { stack } => {
                 return pair::frames_left(&mut self.stacks, self.tid, ts_ns, stack, out);
             }
+            Record::StackSwitch { from, low, end } => {
+                pair::frames_left(&mut self.stacks, self.tid, ts_ns, from, out)?;
+                self.stacks.switch(from, (low, end), shared.parked);
+                return Ok(());
+            }
             Record::SyscallEnd(end) => return self.syscalls.end(&end, self.tid, ts_ns, out),
             _ => {}
         }
-        describe::record(record, live, self.tid, ts_ns, out)
+        describe::record(record, shared.live, self.tid, ts_ns, out)
     }
 
     /// Ends the thread's open calls, without an event of the thread itself.

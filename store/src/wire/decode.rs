@@ -10,9 +10,9 @@ use super::{
     KIND_ENTER_NOLEAVE, KIND_ENTER_ONLY, KIND_ENTER_TAIL, KIND_EXEC, KIND_FORK, KIND_GAP,
     KIND_LEAVE, KIND_LOGPOINT, KIND_OUTPUT, KIND_SYSCALL, KIND_THREAD, KIND_THREAD_EXIT,
     KIND_THREAD_NAME, LEAVE_WORDS, LEAVE_XMM, LEN_SHIFT, LOG_COUNT_SHIFT, LOG_MAX_VALUES,
-    LOG_WORDS, RING_WAIT, RING_WAIT_WORDS, SYSCALL_BEGINS, SYSCALL_END_WORDS, SYSCALL_ENDS,
-    SYSCALL_WORDS, THREAD_EXIT_WORDS, THREAD_NAME_LEN, THREAD_NAME_WORDS, THREAD_WORDS,
-    VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
+    LOG_WORDS, RING_WAIT, RING_WAIT_WORDS, STACK_SWITCH, STACK_SWITCH_WORDS, SYSCALL_BEGINS,
+    SYSCALL_END_WORDS, SYSCALL_ENDS, SYSCALL_WORDS, THREAD_EXIT_WORDS, THREAD_NAME_LEN,
+    THREAD_NAME_WORDS, THREAD_WORDS, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
 };
 
 const LEAVE_LEN: usize = LEAVE_WORDS * WORD_LEN;
@@ -222,6 +222,15 @@ fn syscall(bytes: &[u8], which: u8) -> Result<(Record<'_>, &[u8]), WireFault> {
         let (fixed, rest) = split::<{ RING_WAIT_WORDS * WORD_LEN }>(bytes, KIND_SYSCALL)?;
         let since = word(fixed, 2);
         return Ok((Record::RingWait { since }, rest));
+    }
+    if which == STACK_SWITCH {
+        let (fixed, rest) = split::<{ STACK_SWITCH_WORDS * WORD_LEN }>(bytes, KIND_SYSCALL)?;
+        let record = Record::StackSwitch {
+            from: word(fixed, 2),
+            low: word(fixed, 3),
+            end: word(fixed, 4),
+        };
+        return Ok((record, rest));
     }
     if !matches!(which, SYSCALL_BEGINS | SYSCALL_ENDS) {
         return Err(WireFault::UnknownKind(KIND_SYSCALL));

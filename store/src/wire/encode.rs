@@ -1,12 +1,14 @@
 //! Encodes records as the target does, for recordings that are derived from other ones.
 
+use std::ops::Range;
+
 use super::{
     CAPTURE_REGISTER_WORDS, CAPTURE_REGISTERS, ENTER_MAX_XMM, EnterForm, FRAMES_LEFT,
     FUNCTION_BITS, FUNCTION_HIGH_SHIFT, FUNCTION_LOW_BITS, INT_ARGS, KIND_ENTER,
     KIND_ENTER_NOLEAVE, KIND_ENTER_ONLY, KIND_ENTER_TAIL, KIND_EXEC, KIND_FORK, KIND_LEAVE,
     KIND_OUTPUT, KIND_SYSCALL, KIND_THREAD, KIND_THREAD_EXIT, LEAVE_XMM, LEN_SHIFT, Leave,
-    SLOT_POSITION, SLOT_SHIFT, SYSCALL_BEGINS, SYSCALL_ENDS, Section, THREAD_NAME_LEN, VALUE_SHIFT,
-    WORD_LEN, XMM_SHIFT,
+    SLOT_POSITION, SLOT_SHIFT, STACK_SWITCH, SYSCALL_BEGINS, SYSCALL_ENDS, Section,
+    THREAD_NAME_LEN, VALUE_SHIFT, WORD_LEN, XMM_SHIFT,
 };
 
 /// The fields of an enter record.
@@ -159,6 +161,14 @@ pub fn push_frames_left(block: &mut Vec<u8>, ticks: u64, stack: u64) {
     push(block, ticks);
     push(block, tag(KIND_SYSCALL, FRAMES_LEFT.into()));
     push(block, stack);
+}
+
+/// Appends the record of a change from the stack with the stack pointer `from` to the one at `to`, or to an unknown one.
+pub fn push_stack_switch(block: &mut Vec<u8>, ticks: u64, from: u64, to: Option<Range<u64>>) {
+    let to = to.unwrap_or(0..0);
+    let head = [ticks, tag(KIND_SYSCALL, STACK_SWITCH.into())];
+    let words = head.into_iter().chain([from, to.start, to.end]);
+    words.for_each(|word| push(block, word));
 }
 
 fn push_syscall_words(

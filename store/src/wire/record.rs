@@ -25,6 +25,9 @@ pub enum GapReason {
     Forbidden,
     /// A due copy of memory was not made; the number counts copies.
     NotCopied,
+    /// A child process without thread-local storage of its own writes into the thread's ring; the number of losses is
+    /// unknown.
+    Shared,
     /// A code this release does not know.
     Other(u64),
 }
@@ -38,6 +41,7 @@ impl GapReason {
             3 => Self::Torn,
             4 => Self::Forbidden,
             5 => Self::NotCopied,
+            6 => Self::Shared,
             other => Self::Other(other),
         }
     }
@@ -50,6 +54,7 @@ impl GapReason {
             Self::Torn => 3,
             Self::Forbidden => 4,
             Self::NotCopied => 5,
+            Self::Shared => 6,
             Self::Other(code) => code,
         }
     }
@@ -63,6 +68,7 @@ impl fmt::Display for GapReason {
             Self::Torn => f.write_str("torn"),
             Self::Forbidden => f.write_str("time stamp counter forbidden"),
             Self::NotCopied => f.write_str("memory not copied"),
+            Self::Shared => f.write_str("ring shared with a child"),
             Self::Other(code) => write!(f, "reason {code}"),
         }
     }
@@ -372,6 +378,15 @@ pub enum Record<'a> {
     FramesLeft {
         /// The stack pointer there.
         stack: u64,
+    },
+    /// The thread continues on another stack: by `swapcontext` or `setcontext`.
+    StackSwitch {
+        /// The stack pointer before. Calls with lower slots on that stack have ended.
+        from: u64,
+        /// The lowest address of the other stack; 0 if unknown.
+        low: u64,
+        /// The address after its last byte; 0 if unknown.
+        end: u64,
     },
     /// The thread has waited until now for room in its ring.
     RingWait {

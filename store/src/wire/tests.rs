@@ -80,6 +80,7 @@ fn one_of_each() -> Vec<u8> {
     push_exec_failed(&mut block, 20, 13);
     push_frames_left(&mut block, 21, 0x7fff_ffff_ffe0);
     push_ring_wait(&mut block, 22, 20);
+    push_stack_switch(&mut block, 23, 0x7fff_ffff_ffe0, Some(0x1000..0x5000));
     block
 }
 
@@ -88,7 +89,7 @@ fn every_kind_survives_encoding() {
     let block = one_of_each();
     let decoded: Vec<_> = Records::new(&block).collect::<Result<_, _>>().unwrap();
     let ticks: Vec<_> = decoded.iter().map(|d| d.ticks).collect();
-    assert_eq!(ticks, (1..=22).collect::<Vec<_>>());
+    assert_eq!(ticks, (1..=23).collect::<Vec<_>>());
     let shown: Vec<_> = decoded.iter().map(|d| format!("{:?}", d.record)).collect();
     expect_test::expect![[r#"
         Thread { tid: 42, stack_low: 4096, stack_high: 8192, name: [119, 111, 114, 107, 101, 114] }
@@ -112,7 +113,8 @@ fn every_kind_survives_encoding() {
         SyscallEnd(SyscallEnd { result: 18446744073709551615, stack: 128, memory: [] })
         ExecFailed { error: 13 }
         FramesLeft { stack: 140737488355296 }
-        RingWait { since: 20 }"#]]
+        RingWait { since: 20 }
+        StackSwitch { from: 140737488355296, low: 4096, end: 20480 }"#]]
     .assert_eq(&shown.join("\n"));
 }
 

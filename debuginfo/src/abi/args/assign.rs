@@ -34,14 +34,18 @@ struct Left {
     stack: u64,
     /// The place of the result or of an earlier parameter is unknown, so the places of all later parameters are too.
     lost: bool,
+    /// The compiler is LLVM's: before version 18 it splits `__int128` between the last register and the stack.
+    is_llvm: bool,
 }
 
 /// Returns the places of the parameters, in order. A result in memory (`result`) takes rdi for its address.
 pub(crate) fn assign<'i>(
     params: impl Iterator<Item = &'i TypeInfo>,
     result: RetPlace,
+    is_llvm: bool,
 ) -> Vec<Passed> {
     let mut left = Left {
+        is_llvm,
         int: u8::from(result == RetPlace::Hidden),
         sse: 0,
         stack: 0,
@@ -49,6 +53,8 @@ pub(crate) fn assign<'i>(
     };
     params.map(|param| left.pass(param)).collect()
 }
+
+const INTEGER: Option<RegClass> = Some(RegClass::Int);
 
 impl Left {
     fn pass(&mut self, param: &TypeInfo) -> Passed {
@@ -79,6 +85,11 @@ impl Left {
             return Passed::UNKNOWN;
         };
         if together && !self.fits(first, second) {
+            let is_wide = param.align == 16 && (first, second) == (INTEGER, INTEGER);
+            if self.is_llvm && is_wide {
+                self.lost = true;
+                return Passed::UNKNOWN;
+            }
             return self.on_stack(param.size, param.align);
         }
         let mut place = |class: Option<RegClass>| class.map(|c| self.register_or_word(c));
