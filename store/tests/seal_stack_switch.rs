@@ -130,9 +130,9 @@ fn a_coroutine_goes_on_in_another_thread() {
             4 t2 thread_start at 70 [synth-2]
             5 t2 f2 enters at 80 depth 0
             6   2 returns 0 after 60, callees 0
-            7 t2 f3 enters at 110 depth 1 in 1
+            7 t2 f3 enters at 110 depth 1 in 5
             8   7 returns 0 after 10, callees 0
-            9   5 returns 0 after 60, callees 0
+            9   5 returns 0 after 60, callees 10
         "#]],
     );
 }

@@ -112,7 +112,7 @@ fn notes_are_refused_where_they_cannot_be_kept() {
     assert_eq!(std::fs::read(folder.path(name)).unwrap(), damaged);
     expect![[r#"
         debugged.hindsight: damaged
-          read     7 files, 25.6 kB
+          read     7 files, 25.7 kB
           columns  1 part, 1 call (0 without an end), 26 other events, 1 function
           damage: notes at offset 64: the frame's checksum differs
         --- exit code 1
