@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Context, Error, Result};
 use crate::ptrace;
@@ -16,6 +17,9 @@ const OPTIONS: i32 = libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_EXITKILL;
+
+/// Held from the pipe to its end: another child that is forked meanwhile would hold the pipe open, for which this one waits.
+static STARTING: Mutex<()> = Mutex::new(());
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
@@ -58,6 +62,7 @@ pub(crate) fn start(program: &CString, args: &[OsString], options: &Options) -> 
         .map(File::create)
         .transpose()
         .context("create the file for output")?;
+    let alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
     let (ready, go) = pipe().context("make a pipe")?;
     let (failure, failed) = pipe().context("make a pipe")?;
     // SAFETY: after fork the child calls nothing but system calls, on memory that was made before.
@@ -81,6 +86,7 @@ pub(crate) fn start(program: &CString, args: &[OsString], options: &Options) -> 
     let seized = ptrace::seize(pid, OPTIONS).context("trace the program");
     // The child goes on when the pipe is closed, whatever happened.
     drop(go);
+    drop(alone);
     seized?;
     wait_for_exec(pid).map_err(|error| {
         let mut code = [0; 4];
