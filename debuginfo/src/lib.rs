@@ -51,6 +51,7 @@ mod plt;
 pub mod prototypes;
 pub mod scope;
 mod separate;
+mod shared_modules;
 mod shared_variables;
 mod symbols;
 pub mod syscalls;
@@ -93,6 +94,7 @@ pub use scope::{
     Described, Variable, global_names, has_variable, returned, type_names, variables_at,
 };
 pub use separate::{build_id_of, debuginfod_cache};
+pub use shared_modules::shared_module;
 pub use shared_variables::SharedVariables;
 pub use types::{Near, Role, Type, TypeKind, find_type};
 pub use unwind::{

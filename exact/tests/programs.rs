@@ -65,10 +65,10 @@ fn native(command: &[OsString], folder: &Path) -> (String, Option<i32>) {
 }
 
 fn random() -> rand::rngs::StdRng {
-    let seed = std::env::var("SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok())
-        .unwrap_or_else(|| rand::rng().random());
+    let named = |name: &str| -> Option<u64> { std::env::var(name).ok()?.parse().ok() };
+    // A failed test is run again with the seed of the run.
+    let seed = named("SEED").or_else(|| named("PROPTEST_RNG_SEED"));
+    let seed = seed.unwrap_or_else(|| rand::rng().random());
     println!("SEED={seed}");
     rand::rngs::StdRng::seed_from_u64(seed)
 }

@@ -13,6 +13,18 @@ const WORDS: &[(&str, &str)] = &[
         r#"look at its recording: debug_goto {"to": "last"}"#,
     ),
     (
+        "stop in one, for example by break ",
+        "stop in one, for example by debug_breakpoint with function ",
+    ),
+    (
+        ", finish, step-back; then ask again",
+        r#", debug_continue {"action": "step-out"}, debug_goto {"back": "step"}; then ask again"#,
+    ),
+    (
+        "-f 'module:libc.so*' records them",
+        r#"debug_launch {"memory": true} records them"#,
+    ),
+    (
         "hindsight record --full --memory PROGRAM",
         r#"debug_launch {"full": true, "memory": true}"#,
     ),
@@ -228,6 +240,21 @@ pub fn of_tools(hint: &str) -> String {
             text = text.replace(command, tool);
         }
     }
+    events_in_tools(&text)
+}
+
+/// Writes `goto 61` as a call of a tool.
+fn events_in_tools(hint: &str) -> String {
+    let mut parts = hint.split("goto ");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        let (seq, rest) = part.split_at(digits);
+        match seq {
+            "" => text += &format!("goto {part}"),
+            _ => text += &format!(r#"debug_goto {{"to": {seq}}}{rest}"#),
+        }
+    }
     text
 }
 
@@ -269,11 +296,20 @@ pub fn second_run(command: &str, expression: &str) -> Option<String> {
                 "debug_launch with {asked}, then ask this again there"
             ));
         }
-        None if place.is_some() => json!({ "logWrites": [expression] }),
+        None if place.is_some() => {
+            let place = place.and_then(unquoted).unwrap_or(expression);
+            json!({ "logWrites": [place] })
+        }
         None if command.contains("--watch") => json!({ "watch": [expression] }),
         None => return None,
     };
     Some(format!("debug_launch with {asked}"))
+}
+
+/// Returns the text in quotes at the beginning of a part of a command; `None` if it has quotes in it.
+fn unquoted(part: &str) -> Option<&str> {
+    let (text, rest) = part.strip_prefix('\'')?.split_once('\'')?;
+    (rest.is_empty() || rest.starts_with(' ')).then_some(text)
 }
 
 /// What to ask a recording of every instruction, as the command says it.
@@ -318,6 +354,18 @@ mod tests {
                 "go back with: step back",
                 r#"go back with: debug_goto {"back": "step"}"#,
             ),
+            (
+                "go to the end of its last call up to here: goto 61, finish, step-back; then ask again",
+                r#"go to the end of its last call up to here: debug_goto {"to": 61}, debug_continue {"action": "step-out"}, debug_goto {"back": "step"}; then ask again"#,
+            ),
+            (
+                "an earlier object may have been at that address; -f 'module:libc.so*' records them",
+                r#"an earlier object may have been at that address; debug_launch {"memory": true} records them"#,
+            ),
+            (
+                "it has a value only during a call of main: stop in one, for example by break main",
+                "it has a value only during a call of main: stop in one, for example by debug_breakpoint with function main",
+            ),
             ("did you mean \"total\"?", "did you mean \"total\"?"),
         ] {
             assert_eq!(of_tools(hint), wanted);
@@ -359,6 +407,10 @@ mod tests {
             (
                 "hindsight rerun app --log-writes 'a'",
                 Some(r#"debug_launch with {"logWrites":["a"]}"#),
+            ),
+            (
+                "hindsight rerun app --log-writes 'main::a.b'",
+                Some(r#"debug_launch with {"logWrites":["main::a.b"]}"#),
             ),
             (
                 "record with --watch 'a'",

@@ -201,6 +201,7 @@ impl Question {
 
     fn parse(&self) -> Result<Statement> {
         let wrong = |error| diagnose(&self.sql, &error, &self.names);
+        question::check_depth(&self.sql)?;
         let mut parser = DFParserBuilder::new(self.sql.as_str())
             .build()
             .map_err(wrong)?;

@@ -8,6 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
+use crate::question::STACK_BYTES;
 
 /// Threads and temporary files of a session and of its answers.
 pub struct Engine {
@@ -26,6 +27,7 @@ impl Engine {
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads.max(1))
             .thread_name("query")
+            .thread_stack_size(STACK_BYTES)
             .build()
             .map_err(|source| Error::System {
                 action: "start threads for queries",

@@ -204,6 +204,30 @@ impl Session {
         }
         near
     }
+
+    /// Returns the short names of functions around the code of the function `name`, if the debug information shows that all of
+    /// it is inlined: such a function has no calls of its own.
+    pub fn inlined_into(&self, name: &str) -> Vec<String> {
+        let Ok(timeline) = self.states().timeline() else {
+            return Vec::new();
+        };
+        let space = timeline.modules().space(timeline.last());
+        let places = space.function_places(name);
+        let mut around: Vec<String> = Vec::new();
+        if places.iter().any(|place| !place.inlined) {
+            return around;
+        }
+        for place in &places {
+            let Some(function) = space.function_at(place.address) else {
+                continue;
+            };
+            let short = short_name(&function.name);
+            if around.len() < MOST_NEAR && !around.contains(&short) {
+                around.push(short);
+            }
+        }
+        around
+    }
 }
 
 /// Most names that an error suggests.

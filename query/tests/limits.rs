@@ -151,3 +151,25 @@ fn a_join_larger_than_memory_spills() {
     let roomy = asked(1 << 30).ask(sql);
     assert_eq!(asked(16 << 20).ask(sql), roomy);
 }
+
+/// Planning walks the tree of a question, which is as high as its rows of operators are long.
+#[test]
+fn a_long_row_of_operators_is_answered_or_refused() {
+    let asked = asked(1 << 30);
+    let chain = |count: usize| {
+        let terms: Vec<String> = (0..count).map(|seq| format!("start_seq = {seq}")).collect();
+        format!(
+            "SELECT count(*) > 0 FROM calls WHERE {}",
+            terms.join(" OR ")
+        )
+    };
+    assert_eq!(asked.ask(&chain(500)), "true\n");
+    for sql in [chain(100_000), format!("SELECT 1{}", " + 1".repeat(5000))] {
+        match asked.session.sql(&sql) {
+            Err(Error::Sql(error)) => {
+                assert_eq!(error.message, "the question is nested too deeply");
+            }
+            other => panic!("{:?}", other.map(drop)),
+        }
+    }
+}

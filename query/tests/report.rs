@@ -361,7 +361,7 @@ fn files_for_other_programs_have_all_the_time() {
     let svg = String::from_utf8(svg).unwrap();
     assert!(svg.contains("a &lt;b&gt;"), "{svg}");
     assert!(
-        svg.contains("<title>work\n0.500 ms (83.19 %), 0.500 ms of its own, 1000 calls</title>"),
+        svg.contains("<title>work\n0.500 ms (83.19 %), 0.500 ms of its own, 1,000 calls</title>"),
         "{svg}"
     );
 }

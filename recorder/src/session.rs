@@ -145,6 +145,8 @@ pub(crate) struct Copies {
     pub(crate) snapshots: Option<SharedSnapshots>,
     /// Time of the last snapshot.
     last: Instant,
+    /// Up to then, each snapshot that was due by time is taken or recorded as missing.
+    counted: Instant,
 }
 
 struct SoFar {

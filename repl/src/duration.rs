@@ -14,6 +14,19 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// As [`parse`], but a number alone is refused: it might mean days.
+///
+/// # Errors
+/// As there.
+pub fn with_unit(text: &str) -> Result<Duration, String> {
+    match text.trim().parse::<f64>() {
+        Ok(_) => Err(format!(
+            "write a unit too: {text}s, {text}m, {text}h or {text}d"
+        )),
+        Err(_) => parse(text),
+    }
+}
+
 /// Parses the same forms to a number of seconds, which may be 0.
 ///
 /// # Errors
@@ -56,6 +69,14 @@ mod tests {
             "999999999999999999999h",
         ] {
             assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_unit_may_be_demanded() {
+        assert_eq!(with_unit("7d"), Ok(Duration::from_secs(7 * 86400)));
+        for bad in ["7", "1.5", "", "-7", "7 weeks"] {
+            assert!(with_unit(bad).is_err(), "{bad}");
         }
     }
 

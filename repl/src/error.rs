@@ -7,7 +7,7 @@ use debuginfo::with_causes;
 use query::error::store_sentence;
 use server::protocol::{Code, Failure};
 
-use crate::exit;
+use crate::{exit, suggest};
 
 /// Why a command failed. The message follows `error: `, and [`Error::help`] follows `help: `.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +22,7 @@ pub enum Error {
         path: PathBuf,
         near: Option<PathBuf>,
     },
-    #[error("{} is not a recording: it has no manifest", path.display())]
+    #[error("{} is not a recording: {}", path.display(), what_it_lacks(path))]
     NotARecording { path: PathBuf },
     #[error("{}", store_sentence(source))]
     Store { source: store::Error },
@@ -72,7 +72,7 @@ impl Error {
 
     /// Converts an error of clap: its first line without the prefix, and the next step.
     pub fn of_words(error: &clap::Error) -> Error {
-        let text = error.to_string();
+        let text = suggest::asking_for_number(&error.to_string());
         let first = text.lines().next().unwrap_or_default();
         let mut message = first.strip_prefix("error: ").unwrap_or(first).to_owned();
         if message.ends_with(':') {
@@ -207,6 +207,13 @@ impl From<server::Error> for Error {
     }
 }
 
+fn what_it_lacks(path: &Path) -> &'static str {
+    match path.is_dir() {
+        true => "it has no manifest",
+        false => "it is a file, and a recording is a folder",
+    }
+}
+
 /// Distinguishes a wrong request, after which nothing was done, from an attempt that failed.
 fn live_exit_code(code: Code) -> u8 {
     match code {
@@ -245,11 +252,36 @@ fn record_message(error: &recorder::Error) -> String {
     }
 }
 
+/// Returns the file beside a path that is spelt nearly so.
+fn beside(path: &Path) -> Option<PathBuf> {
+    let files = std::fs::read_dir(path.parent()?).ok()?.flatten();
+    let files = files.filter(|entry| entry.path().is_file());
+    let names: Vec<String> = files
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    let near = suggest::nearest(
+        path.file_name()?.to_str()?,
+        names.iter().map(String::as_str),
+    );
+    Some(path.with_file_name(near?))
+}
+
 /// Returns what to do about a program that could not be started.
 fn start_help(program: &str, source: &io::Error) -> Option<String> {
     let path = Path::new(program);
     let is_path = program.contains('/');
+    if let Some((program, arguments)) = program.split_once(' ')
+        && source.kind() == io::ErrorKind::NotFound
+        && Path::new(program).is_file()
+    {
+        return Some(format!(
+            "leave the quotes out, if these are arguments: {program} {arguments}"
+        ));
+    }
     match source.kind() {
+        io::ErrorKind::NotFound if path.is_dir() => {
+            Some("it is a folder: name a program in it".to_owned())
+        }
         io::ErrorKind::NotFound if path.is_file() && is_path => Some(
             "it is a script whose interpreter, named in its first line, does not exist".to_owned(),
         ),
@@ -257,6 +289,10 @@ fn start_help(program: &str, source: &io::Error) -> Option<String> {
             "it is not in PATH; for the one in this folder write ./{program}"
         )),
         io::ErrorKind::NotFound if !is_path => Some("it is not in PATH".to_owned()),
+        io::ErrorKind::NotFound => Some(match beside(path) {
+            Some(near) => format!("did you mean {}?", near.display()),
+            None => "name a program by its path, or one in PATH by its name".to_owned(),
+        }),
         io::ErrorKind::PermissionDenied if source.raw_os_error() == Some(libc::EPERM) => Some(
             "another program traces this one (strace, gdb), or a sandbox does not allow it"
                 .to_owned(),

@@ -147,6 +147,18 @@ pub fn size_on_disk(folder: &Path) -> u64 {
     entries.flatten().map(size).sum()
 }
 
+/// Returns the name of the recording that a word may be meant for: it names one, or nearly so.
+pub fn like(name: &Path) -> Option<String> {
+    if locate(name).is_ok() {
+        return Some(name.to_string_lossy().into_owned());
+    }
+    let folder = recording::with_suffix(name);
+    let near = near(&folder)?.with_extension("");
+    let (own, other) = (name.file_name()?.to_str()?, near.file_name()?.to_str()?);
+    suggest::nearest(own, [other])?;
+    Some(near.to_string_lossy().into_owned())
+}
+
 /// Returns the recording in the same folder with the most similar name, or the only one there.
 fn near(name: &Path) -> Option<PathBuf> {
     let folder = match name.parent() {
@@ -182,6 +194,16 @@ mod tests {
             std::fs::write(folder.path().join(name).join("manifest"), "").unwrap();
         }
         folder
+    }
+
+    #[test]
+    fn a_word_may_be_meant_for_a_recording() {
+        let folder = folder_with(&["app.hindsight"]);
+        let like = |name: &str| like(&folder.path().join(name));
+        let app = folder.path().join("app").to_string_lossy().into_owned();
+        assert_eq!(like("app"), Some(app.clone()));
+        assert_eq!(like("appp"), Some(app));
+        assert_eq!(like("something_else_entirely"), None);
     }
 
     #[test]

@@ -2,24 +2,49 @@
 
 use clap::error::{ContextKind, ContextValue};
 
+/// The least likeness of words that differ by one slip.
+const SLIP: f64 = 0.9;
+
 /// Returns the candidate most similar to `word`, ignoring case, if one is similar enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
+    let likeness = |candidate: &str| {
+        let candidate = candidate.to_lowercase();
+        let likeness = strsim::jaro_winkler(&word, &candidate);
+        // In a short word one slip is much.
+        let is_slip =
+            word.chars().count() > 2 && strsim::damerau_levenshtein(&word, &candidate) == 1;
+        if is_slip {
+            likeness.max(SLIP)
+        } else {
+            likeness
+        }
+    };
     candidates
         .into_iter()
-        .map(|candidate| {
-            (
-                strsim::jaro_winkler(&word, &candidate.to_lowercase()),
-                candidate,
-            )
-        })
+        .map(|candidate| (likeness(candidate), candidate))
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
 }
 
-/// Removes from a mistake on the command line the suggestions that only happen to share letters with what was written.
+/// How Rust says that a text is no number.
+const NO_NUMBER: &str = "invalid digit found in string";
+
+/// Says of a text that is no number what to write.
+pub fn asking_for_number(text: &str) -> String {
+    text.replace(NO_NUMBER, "write a number")
+}
+
+/// Removes from a mistake on the command line the suggestions that only happen to share letters with what was written, and
+/// asks for a number where one is wanted.
 pub fn without_far(mut error: clap::Error) -> clap::Error {
+    let text = error.to_string();
+    if let Some(text) = text.strip_prefix("error: ")
+        && text.contains(NO_NUMBER)
+    {
+        return clap::Error::raw(error.kind(), asking_for_number(text));
+    }
     for (wrong, suggested) in [
         (ContextKind::InvalidArg, ContextKind::SuggestedArg),
         (
@@ -90,6 +115,7 @@ mod tests {
         assert_eq!(nearest("jsn", formats), Some("json"));
         assert_eq!(nearest("Tabel", formats), Some("table"));
         assert_eq!(nearest("parket", formats), Some("parquet"));
+        assert_eq!(nearest("aap", ["fib", "app"]), Some("app"));
         assert_eq!(nearest("xml", formats), None);
         assert_eq!(nearest("", formats), None);
     }
@@ -106,6 +132,18 @@ mod tests {
         assert!(!is_near("--nope", "--copies"));
         assert!(!is_near("x", "export"));
         assert!(!is_near("sessions", "s"));
+    }
+
+    #[test]
+    fn a_number_is_asked_for() {
+        let count = clap::Arg::new("count").value_parser(clap::value_parser!(u32));
+        let command = clap::Command::new("app").arg(count);
+        let error = command.try_get_matches_from(["app", "x"]).unwrap_err();
+        let told = without_far(error).to_string();
+        assert!(
+            told.starts_with("error: invalid value 'x' for '[count]': write a number\n"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -365,8 +365,8 @@ fn a_file_takes_one_answer_in_a_form_for_files() {
         &["sql", "shop", "select 1", "-o", "answer"],
         expect![[r#"
             --- stderr
-            error: a table is for the eyes, not for a file
-            help: use csv, json, jsonl or parquet, as --format or as the file's ending; tables go to stdout
+            error: the format table is for terminals; files take csv, json, jsonl or parquet
+            help: choose one by --format or by the file's ending
             --- exit code 2
         "#]],
     );
@@ -421,6 +421,49 @@ fn a_missing_recording_is_answered_with_the_nearest() {
 fn another_folder_is_no_recording() {
     let folder = Folder::with_shop();
     std::fs::create_dir(folder.path("empty")).unwrap();
+    std::fs::write(folder.path("hello.c"), "text").unwrap();
+    check_args(
+        &folder,
+        &["overview", "hello.c"],
+        expect![[r#"
+            --- stderr
+            error: hello.c is not a recording: it is a file, and a recording is a folder
+            help: name a folder made by `hindsight record`, like app.hindsight
+            --- exit code 2
+        "#]],
+    );
+    check_args(
+        &folder,
+        &["sql", "shop", "hello.c", "select 1"],
+        expect![[r#"
+            --- stderr
+            error: there is no recording hello.c
+            help: the question comes last: hindsight sql RECORDING... QUERY
+            --- exit code 2
+        "#]],
+    );
+    check_args(
+        &folder,
+        &["sql", "shop", "select * from backtrace"],
+        expect![[r#"
+            --- stderr
+            error: backtrace is a function that gives a table
+              1 | select * from backtrace
+                |               ^^^^^^^^^
+            help: write: select * from backtrace(seq)
+            --- exit code 2
+        "#]],
+    );
+    check_args(
+        &folder,
+        &["history", "shp"],
+        expect![[r#"
+            --- stderr
+            error: shp was taken as an expression, and there is no live session
+            help: of a recording: hindsight history shop EXPRESSION
+            --- exit code 1
+        "#]],
+    );
     check_args(
         &folder,
         &["sql", "empty", "select 1"],
@@ -498,6 +541,7 @@ fn a_program_that_cannot_be_recorded_is_told_with_the_reason() {
         expect![[r#"
             --- stderr
             error: cannot start ./missing: No such file or directory
+            help: name a program by its path, or one in PATH by its name
             --- exit code 4
         "#]],
     );
@@ -508,7 +552,48 @@ fn a_program_that_cannot_be_recorded_is_told_with_the_reason() {
         expect![[r#"
             --- stderr
             error: cannot start ./a; b: No such file or directory
+            help: name a program by its path, or one in PATH by its name
             --- exit code 4
+        "#]],
+    );
+    check_args(
+        &folder,
+        &["record", "./note.txt"],
+        expect![[r#"
+            --- stderr
+            error: cannot start ./note.txt: No such file or directory
+            help: did you mean ./notes.txt?
+            --- exit code 4
+        "#]],
+    );
+    check_args(
+        &folder,
+        &["record", "./notes.txt 5"],
+        expect![[r#"
+            --- stderr
+            error: cannot start ./notes.txt 5: No such file or directory
+            help: leave the quotes out, if these are arguments: ./notes.txt 5
+            --- exit code 4
+        "#]],
+    );
+    check_args(
+        &folder,
+        &["record", "."],
+        expect![[r#"
+            --- stderr
+            error: cannot start .: No such file or directory
+            help: it is a folder: name a program in it
+            --- exit code 4
+        "#]],
+    );
+    check_args(
+        &folder,
+        &["record", "--full", "total", "--", "./orders"],
+        expect![[r#"
+            --- stderr
+            error: there is no program total
+            help: for the calls of total: hindsight record --full=total -- ./orders
+            --- exit code 2
         "#]],
     );
     check_args(

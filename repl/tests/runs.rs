@@ -213,7 +213,7 @@ fn the_catalog_lists_labels_prunes_and_forgets() {
     };
     let none = runs(&[]);
     assert!(none.contains("hindsight runs scan FOLDER"), "{none}");
-    assert_eq!(runs(&["scan", "."]), "3 recordings in the catalog\n");
+    assert_eq!(runs(&["scan", "."]), "added 3 recordings\n");
     assert_eq!(runs(&[]).lines().count(), 5);
     assert_eq!(
         runs(&["label", "app", "ci=7", "branch=main"]),
@@ -235,6 +235,11 @@ fn the_catalog_lists_labels_prunes_and_forgets() {
     assert!(
         runs(&[]).contains("branch=main"),
         "labels are in the recording"
+    );
+    let bare = runs(&["prune", "--older", "7", "--yes"]);
+    assert!(
+        bare.contains("write a unit too: 7s, 7m, 7h or 7d"),
+        "{bare}"
     );
     let dry = runs(&["prune", "--older", "1d", "--dry-run"]);
     assert!(dry.ends_with("3 recordings would be deleted\n"), "{dry}");

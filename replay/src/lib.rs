@@ -70,5 +70,5 @@ pub use target::Target;
 pub use timeline::{ThreadInfo, Timeline};
 pub use walk::{
     Arrival, Instant, MOST_WATCHED, NotRecorded, Seek, Sought, Spaces, Touched, Until, Walk,
-    Walked, Wrote, watchable,
+    WalkEnd, Walked, Wrote, watchable,
 };

@@ -192,6 +192,12 @@ impl LoggedBytes {
         last.max()
     }
 
+    /// Returns whether there are writes to a part of `range`.
+    fn has_some_in(&self, range: &Range<u64>) -> bool {
+        let mut places = self.places.iter();
+        places.any(|place| place.range.start < range.end && range.start < place.range.end)
+    }
+
     /// Returns how many later writes there are to exactly this place, and the last of them.
     fn after(&self, range: &Range<u64>, seq: u64) -> (usize, Option<u64>) {
         let places = self.places.iter().filter(|place| place.range == *range);
@@ -249,6 +255,14 @@ impl Timeline {
             Some(seq) => self.logged_write(seq),
             None => Ok(None),
         }
+    }
+
+    /// Returns whether some logged write is to a part of these bytes.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn has_logged_in(&self, range: &Range<u64>) -> Result<bool> {
+        Ok(self.logged_bytes()?.has_some_in(range))
     }
 
     /// Returns how many logged writes to exactly these bytes follow event `seq`, and the last one.
@@ -370,6 +384,7 @@ mod tests {
         assert_eq!(last(0x0..0x40, 9).len(), 2);
         assert_eq!(last(0x12..0x20, 9), []);
         assert_eq!(last(0x10..0x12, 1), []);
+        assert!(all.has_some_in(&(0x11..0x14)) && !all.has_some_in(&(0x12..0x20)));
         assert_eq!(all.last_to(&(0x10..0x12), 9), Some(5));
         let written = all.at(4).unwrap();
         assert_eq!((written.address, written.bytes), (0x20, &[9, 9][..]));

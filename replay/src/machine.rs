@@ -457,6 +457,9 @@ impl Machine for StateMachine<'_> {
     /// Inlined calls at a function's start are made after its entry; those at a return address are made after the
     /// return.
     fn calls_to_come(&self) -> usize {
+        if let Some(to_come) = self.state.calls_to_come {
+            return to_come;
+        }
         if self.entered().is_some() {
             return usize::MAX;
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use debuginfo::{AddressSpace, Mapped, Module, OpenOptions, Svma};
+use debuginfo::{AddressSpace, Mapped, Module, OpenOptions, Svma, shared_module};
 
 use crate::error::Result;
 use crate::event::Kind;
@@ -264,7 +264,7 @@ impl Loaded {
             (Some(recorded), None) => Err(format!(
                 "the module {path} is another one now: it has no build id, not {recorded}"
             )),
-            _ => Ok(Arc::new(module)),
+            _ => Ok(shared_module(module)),
         }
     }
 }

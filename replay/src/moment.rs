@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::machine::StateMachine;
 use crate::state::State;
 use crate::timeline::Timeline;
+use crate::walk::Instant;
 
 /// A thread at a moment.
 pub struct Moment<'t> {
@@ -44,8 +45,28 @@ impl<'t> Moment<'t> {
         tid: u32,
         limit: usize,
     ) -> Result<Moment<'t>> {
-        let state = State::after(timeline, seq, steps, tid)?;
-        let space = timeline.modules.space(seq);
+        Self::of(State::after(timeline, seq, steps, tid)?, limit)
+    }
+
+    /// The same for a thread that a move has left before some of the inlined calls that begin at its place, see
+    /// [`Machine::calls_to_come`].
+    ///
+    /// # Errors
+    /// As for [`Self::after`].
+    pub fn before_calls(
+        timeline: &'t Timeline,
+        instant: Instant,
+        tid: u32,
+        calls_to_come: Option<usize>,
+        limit: usize,
+    ) -> Result<Moment<'t>> {
+        let mut state = State::after(timeline, instant.seq, instant.steps, tid)?;
+        state.calls_to_come = calls_to_come;
+        Self::of(state, limit)
+    }
+
+    fn of(state: State<'t>, limit: usize) -> Result<Moment<'t>> {
+        let space = state.timeline.modules.space(state.seq);
         let trace = state.backtrace(&space, limit)?;
         Ok(Moment {
             state,

@@ -177,6 +177,8 @@ pub struct State<'t> {
     pub(crate) tid: u32,
     /// This many instructions after the event, counting all threads.
     pub(crate) steps: u64,
+    /// How many of the inlined calls that begin at the thread's place are still to come, if a move says so.
+    pub(crate) calls_to_come: Option<usize>,
     registers: OnceCell<Result<Box<Registers>, String>>,
     /// The registers that the event alone shows.
     pub(crate) own: OnceCell<Option<Box<Registers>>>,
@@ -224,6 +226,7 @@ impl<'t> State<'t> {
             seq,
             tid,
             steps: 0,
+            calls_to_come: None,
             registers: OnceCell::new(),
             own: OnceCell::new(),
             event: OnceCell::new(),

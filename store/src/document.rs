@@ -24,7 +24,7 @@ pub fn write<T: Serialize>(path: &Path, header: FileHeader, value: &T) -> Result
     let draft = draft_path(path);
     match fs::remove_file(&draft) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(Error::io("remove", &draft)(error));
+            return Err(Error::io("save", path)(error));
         }
         _ => {}
     }

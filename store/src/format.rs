@@ -80,6 +80,8 @@ pub const PACKED_FILE: &str = "packed";
 pub const INSTRUCTIONS_DIR: &str = "instructions";
 /// The file in it.
 pub const INSTRUCTIONS_FILE: &str = "log.zst";
+/// Files beside it while it is written, which keep room on the disk: for the end of the log, and for the events.
+pub const SPARE_FILES: [&str; 2] = ["spare.log", "spare.events"];
 /// The file with the progress of sealing, in the columns folder.
 pub const SEAL_STATE_FILE: &str = "seal.state";
 /// The file with the definitions found in the log so far, in the columns folder.

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::fs::{StatVfsMountFlags, statvfs};
 use serde::{Deserialize, Serialize};
 
 use crate::document;
@@ -107,11 +108,19 @@ pub(crate) fn lock_to_add(recording: &Recording, file: &Path) -> Result<File> {
     Ok(lock)
 }
 
-/// Refuses read-only files, also for users whom the system would let write.
+/// Refuses read-only files, also for users whom the system would let write, and read-only file systems.
 ///
 /// # Errors
 /// [`Error::NotAdded`].
 pub(crate) fn must_be_writable(dir: &Path, file: &Path) -> Result<()> {
+    let flags = statvfs(dir).map(|found| found.f_flag);
+    if flags.is_ok_and(|flags| flags.contains(StatVfsMountFlags::RDONLY)) {
+        let hint = "copy the recording and open the copy";
+        return Err(Error::not_added(
+            format!("{} is on a read-only file system", dir.display()),
+            Some(hint),
+        ));
+    }
     for path in [dir, file] {
         let Ok(found) = fs::metadata(path) else {
             continue;

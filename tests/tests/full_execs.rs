@@ -169,3 +169,21 @@ fn a_program_that_cannot_be_executed_changes_nothing() {
     let call = recording.row("SELECT errno FROM syscalls WHERE name = 'execve' LIMIT 1");
     assert_eq!(call["errno"], "ENOENT", "{call:?}");
 }
+
+/// A 32-bit program cannot be recorded: it goes on by itself.
+#[test]
+fn a_32_bit_program_that_it_becomes_is_not_recorded() {
+    let becomes = fixture_artifact("becomes", "becomes");
+    let narrow = fixture_artifact("narrow", "narrow");
+    let run = recorded(
+        "full_becomes_narrow",
+        becomes.to_str().expect("a path"),
+        &[narrow.to_str().expect("a path")],
+        &[],
+    );
+    let errors = run.ended.errors();
+    assert!(errors.contains("is not recorded"), "{errors}");
+    assert!(errors.contains("32-bit ELF file"), "{errors}");
+    assert_eq!(run.recording("rec.hindsight").calls_of("work"), 1000);
+    assert!(!run.scratch.join("rec-narrow.hindsight").exists());
+}

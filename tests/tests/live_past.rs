@@ -98,7 +98,7 @@ fn a_recording_is_gone_through_from_the_shell() {
 fn a_name_that_is_no_recording_is_told() {
     let live = Live::new("past-none");
     let ended = live.command(&["open", "nothing"]).run();
-    assert_ne!(ended.status, Status::Code(0));
+    assert_eq!(ended.status, Status::Code(2), "{}", ended.errors());
     assert!(ended.errors().contains("nothing"), "{}", ended.errors());
 }
 

@@ -264,6 +264,11 @@ fn the_same_breakpoint_is_one() {
         again["message"],
         "Breakpoint already exists at this location"
     );
+    let told = live
+        .command(&["break", "bump", "--condition", "by == 9"])
+        .run();
+    let changed = "Breakpoint 1 exists already; its condition is now by == 9";
+    assert!(told.text().contains(changed), "{}", told.text());
     live.moved(&["continue"]);
     assert_eq!(live.print("by"), "9");
     assert_eq!(live.run_to_end(), 7);

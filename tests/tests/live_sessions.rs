@@ -51,6 +51,14 @@ fn clients_ask_at_once_while_another_one_waits() {
 }
 
 #[test]
+fn the_daemon_keeps_no_folder_busy() {
+    let live = started("control_O0", &[], &["spinning"]);
+    let daemon = live.daemon().expect("it serves");
+    let folder = std::fs::read_link(format!("/proc/{daemon}/cwd")).expect("it runs");
+    assert_eq!(folder, std::path::Path::new("/"));
+}
+
+#[test]
 fn sessions_are_chosen_by_number_or_are_the_newest_that_runs() {
     let live = started("control_O0", &["--break", "bump"], &[]);
     let other = fixture_artifact("control", "control_O2");

@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use e2e::{
-    Hindsight, Live, Program, fixture_artifact, fixture_source, install, mcp_script, wait_until,
+    Hindsight, Live, Program, compiled, fixture_artifact, fixture_source, install, mcp_script,
+    wait_until,
 };
 use serde_json::{Value, json};
 
@@ -204,6 +205,29 @@ fn short_names_mean_functions_and_a_call_sets_all_or_nothing() {
     );
     let names = [recording.path(), &program].map(|path| path.to_str().expect("text").to_owned());
     scenario(&live, "named", &[&names[0], &names[1]]);
+}
+
+const INLINED: &str = r#"#include <stdio.h>
+static int total;
+static inline __attribute__ ((always_inline)) void push (int n) {
+  total += n; printf ("%d\n", total);
+}
+__attribute__ ((noinline)) void fill (int n) { for (int i = 0; i < n; i++) push (i); }
+int main (void) { fill (3); push (7); return 0; }
+"#;
+
+#[test]
+fn functions_that_are_inlined_and_writes_of_the_program_are_pointed_at() {
+    let live = Live::new("mcp-inlined");
+    let program = compiled(&live.scratch, "inlined.c", INLINED, &["-O1", "-g"]);
+    let recording = Hindsight::recorded(
+        &live.scratch,
+        "rec",
+        &["--log-writes", "total"],
+        &Program::new(&program, live.scratch.path()),
+    );
+    let path = recording.path().to_str().expect("paths of tests are text");
+    scenario(&live, "inlined", &[path]);
 }
 
 /// Builds `invoices` in a separate folder, changed or not, and records it under a name.

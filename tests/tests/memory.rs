@@ -205,6 +205,9 @@ fn the_report_says_what_is_left_and_the_most_there_was() {
     );
     let report = report(&scratch, &recording);
     assert_eq!(report["peak"]["held"]["bytes"], peak);
+    // A moment, as `goto` takes it.
+    let told = text.lines().find(|line| line.starts_with("peak: "));
+    assert!(told.is_some_and(|line| line.contains(" at ")), "{text}");
 }
 
 #[test]

@@ -462,6 +462,58 @@ fn the_function_that_called_exit_is_told() {
 }
 
 #[test]
+fn threads_that_were_in_calls_at_the_exit_are_told_so() {
+    let scratch = Scratch::new("overview-in-calls");
+    let source = "#include <pthread.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+         static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n\
+         static void *stuck(void *p) { pthread_mutex_lock(&lock); return p; }\nstatic void leave(int code) { exit(code); }\n\
+         int main(void) { pthread_t t; pthread_mutex_lock(&lock); pthread_create(&t, 0, stuck, 0); usleep(50000); leave(3); }\n";
+    let program = compiled(&scratch, "program.c", source, &["-O0", "-g", "-pthread"]);
+    let recorded = Recorded::of_program(scratch, &program, &[], &["--locks"]);
+    let json = recorded.json();
+    let told = json["threads"]["told"].as_array().expect("a list");
+    let mut innermost: Vec<&str> = told
+        .iter()
+        .filter_map(|thread| thread["function"].as_str())
+        .collect();
+    innermost.sort_unstable();
+    assert_eq!(innermost, ["leave", "pthread_mutex_lock"], "{json:#}");
+    let waited = told
+        .iter()
+        .find(|thread| thread["function"] == "pthread_mutex_lock");
+    let waited = waited.and_then(|thread| thread["for_ns"].as_u64());
+    assert!(waited > Some(30_000_000), "{json:#}");
+}
+
+#[test]
+fn the_time_of_the_end_is_a_moment_and_its_duration_is_that_of_the_program() {
+    let scratch = Scratch::new("overview-when");
+    let source = "#include <unistd.h>\nint load(int n) { return n * 2; }\n\
+         int main(void) { usleep(50000); return load(2) - 4; }\n";
+    let program = compiled(&scratch, "program.c", source, &["-O0", "-g"]);
+    let live = Live::started("overview-when-live", &["--stop-on-entry"], &program, &[]);
+    let recording = live.recording();
+    assert_eq!(live.run_to_end(), 0);
+    // At first the recording may still be written.
+    let json = recording.command("overview", &["--json"]).result();
+    let at =
+        |kind: &str| recording.number(&format!("select ts_ns from events where kind = '{kind}'"));
+    let (began_ns, ended_ns) = (at("process_start"), at("process_exit"));
+    assert_eq!(json["ending"]["ts_ns"], ended_ns, "{json:#}");
+    assert_eq!(
+        json["program"]["duration_ns"],
+        ended_ns - began_ns,
+        "{json:#}"
+    );
+    // What `goto` takes.
+    let text = recording.command("overview", &[]).text();
+    let first = text.lines().next().unwrap_or_default();
+    assert!(first.contains(" after "), "{first}");
+    let (_, moment) = first.split_once(", at ").expect(first);
+    assert!(moment.ends_with("ms)") || moment.ends_with("s)"), "{first}");
+}
+
+#[test]
 fn a_program_that_a_live_session_holds_at_its_end_stands_there() {
     let scratch = Scratch::new("overview-stands");
     let source = "#include <stdlib.h>\n#include <unistd.h>\nint load(int n) { return n * 2; }\n\

@@ -140,6 +140,18 @@ fn assert_whole(recording: &Recording) {
 }
 
 #[test]
+fn the_summary_has_the_size_of_what_is_packed() {
+    let made = Made::new("portable-summary");
+    let program = Program::new(made.scratch.join("app"), made.scratch.path());
+    for options in [&["--portable"][..], &["--portable", "--full"]] {
+        let name = format!("rec{}", options.len());
+        let ended = Hindsight::record_command(&made.scratch, &name, options, &program).run();
+        let errors = ended.errors();
+        assert!(errors.contains("; packed files: "), "{errors}");
+    }
+}
+
+#[test]
 fn a_portable_recording_needs_no_file_of_the_program() {
     let made = Made::new("portable");
     let recording = made.record(&["--portable"]);

@@ -185,6 +185,7 @@ fn names_that_no_recording_can_have_are_refused() {
     let scratch = Scratch::new("names");
     fs::write(scratch.join("file"), "no folder").expect("a file");
     fs::create_dir(scratch.join("taken.hindsight")).expect("a folder");
+    fs::create_dir(scratch.join("folder")).expect("a folder");
     let cases = [
         ("", "a value is required"),
         ("/", "there already"),
@@ -192,11 +193,13 @@ fn names_that_no_recording_can_have_are_refused() {
         ("..", "there already"),
         ("./", "there already"),
         ("../.", "there already"),
+        ("folder/", "there already"),
         (".hindsight", "nothing before the ending"),
         ("file/rec", "not a directory"),
         ("nowhere/rec", "No such file"),
         ("/proc/rec", "cannot be created"),
         ("taken", "exists already"),
+        ("taken.hindsight/", "exists already"),
     ];
     let mark = scratch.join("started");
     for (name, why) in cases {

@@ -89,7 +89,7 @@ fn the_forms_of_a_report_agree() {
     let recorded = Recorded::of("report_fib", "fib", &["15"], &["--report"]);
     let errors = recorded.ended.errors();
     assert!(
-        errors.contains("inclusive") && errors.contains("taken out:"),
+        errors.contains("inclusive") && errors.contains("subtracted as the cost of recording:"),
         "{errors}"
     );
     let report = recorded.json(&["--raw"]);

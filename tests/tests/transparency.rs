@@ -2,7 +2,12 @@
 //! kills it. Method: programs of the system natively and recorded (tests/transparency), and fixtures that forbid or
 //! block what a recorder needs.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    process::Command,
+};
 
 use e2e::{
     Comparison, Ended, Hindsight, Live, Nesting, Program, Scratch, Status, fixture_artifact,
@@ -220,6 +225,8 @@ fn a_hard_limit_on_address_space_is_refused() {
             assert!(ended.errors().contains(told), "{}", ended.errors());
         }
         assert_eq!(ended.text(), "", "{verb}");
+        let is_daemon = ended.errors().contains("the daemon's address space");
+        assert_eq!(is_daemon, verb == "start", "{}", ended.errors());
     }
 }
 
@@ -549,6 +556,35 @@ fn a_32_bit_program_is_refused_before_anything_runs() {
         "32-bit ELF file",
         "only 64-bit little-endian programs can be used",
     );
+}
+
+/// The C library would have the shell run what the kernel cannot execute.
+#[test]
+fn an_elf_file_that_is_no_program_for_this_machine_is_refused() {
+    let fib = fs::read(fixture_artifact("fib", "fib")).expect("a program");
+    let with = |at: usize, byte: u8| {
+        let mut bytes = fib.clone();
+        bytes[at] = byte;
+        bytes
+    };
+    for (name, bytes, why) in [
+        ("machine", with(18, 183), "it is an ELF file for AArch64"),
+        ("narrow", with(4, 1), "32-bit ELF file"),
+        ("object", with(16, 1), "it is an object file"),
+        ("headers", with(56, 0), "its ELF header is damaged"),
+        ("short", fib[..30].to_vec(), "its ELF header is damaged"),
+    ] {
+        let scratch = Scratch::new(&format!("no-program-{name}"));
+        let program = scratch.join("app");
+        fs::write(&program, bytes).expect("it is written");
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("it is ours");
+        assert_refused(&format!("no-program-{name}-live"), &program, why, "");
+        let full = Hindsight::command(&scratch, &["record", "--full", "./app"]).run();
+        assert_eq!(full.status, Status::Code(4), "{}", full.errors());
+        assert!(full.errors().contains(why), "{}", full.errors());
+        let left = fs::read_dir(scratch.path()).expect("the test's folder");
+        assert_eq!(left.count(), 1, "{name}");
+    }
 }
 
 #[test]

@@ -167,6 +167,17 @@ impl AddressSpace {
         found.unwrap_or(0)
     }
 
+    /// Counts the inlined calls that begin at `address` and that a breakpoint at a function, or at a line of it, stops
+    /// before: those inside of the function.
+    #[must_use]
+    pub fn calls_before(&self, address: u64, function: Option<&str>) -> usize {
+        let calls = self.calls_at(address);
+        let inner = calls.iter().rev().take_while(|call| call.begins);
+        inner
+            .take_while(|call| call.name.as_deref() != function)
+            .count()
+    }
+
     /// Counts the nested inlined calls that begin at `address`, starting with the innermost one.
     #[must_use]
     pub fn calls_beginning(&self, address: u64) -> usize {

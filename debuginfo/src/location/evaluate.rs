@@ -464,7 +464,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
     }
 
     /// Returns the address that the function's variables are relative to.
-    fn frame_base(&self) -> Result<u64, Unknown> {
+    pub(super) fn frame_base(&self) -> Result<u64, Unknown> {
         let context = self.context;
         if context.site.is_left {
             return Err(Unknown::because(LEFT));

@@ -182,6 +182,63 @@ fn with_context<T>(
     })
 }
 
+/// What leads from a nested function's frame to that of the function around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StaticLink {
+    /// The frame base of the outer frame. gfortran 12 leaves it zero.
+    pub base: Option<u64>,
+    /// Where the base is kept: in the outer frame.
+    pub slot: Option<u64>,
+}
+
+/// Returns the static link of a nested function, if it is stated.
+pub(crate) fn static_link(
+    site: &FrameContext<'_>,
+    module: &Arc<Module>,
+    function: DieId,
+) -> Result<Option<StaticLink>, Unknown> {
+    let link = with_context(site, module, function, Some(function), 0, |context, die| {
+        let Some(value) = context.session.attr(die, dw::DW_AT_static_link) else {
+            return Ok(None);
+        };
+        let Some(expression) = context.expression(die, value)? else {
+            return Err(Unknown::because("the static link is not stated here"));
+        };
+        let address = |expression| match Evaluator::new(context, &die.unit).place(expression, None)
+        {
+            Ok(ValuePlace::Memory(address)) => Ok(Some(address)),
+            Ok(_) => Ok(None),
+            Err(why) => Err(why),
+        };
+        let code = expression.0.slice();
+        let slot = match code.split_last() {
+            Some((last, before)) if *last == dw::DW_OP_deref.0 => {
+                let before = Slice::new(before, gimli::LittleEndian);
+                address(Expression(before))?
+            }
+            _ => None,
+        };
+        let base = match slot {
+            Some(_) => address(expression).unwrap_or(None),
+            None => address(expression)?,
+        };
+        Ok(Some(StaticLink { base, slot }))
+    });
+    link.unwrap_or(Ok(None))
+}
+
+/// Returns the address that a function's variables are relative to.
+pub(crate) fn frame_base(
+    site: &FrameContext<'_>,
+    module: &Arc<Module>,
+    function: DieId,
+) -> Result<u64, Unknown> {
+    let base = with_context(site, module, function, Some(function), 0, |context, die| {
+        Evaluator::new(context, &die.unit).frame_base()
+    });
+    base.unwrap_or_else(|| Err(Unknown::because("its function cannot be read")))
+}
+
 fn bias_of(site: &FrameContext<'_>, module: &Arc<Module>) -> u64 {
     let mut mapped = site.space.modules().iter();
     let mapped = mapped.find(|m| Arc::ptr_eq(&m.module, module));

@@ -5,6 +5,7 @@
 
 use gimli::constants as dw;
 
+use super::enclosing::around;
 use super::functions::copies_at;
 use crate::address_space::Mapped;
 use crate::dies::{Die, DieReader};
@@ -89,16 +90,18 @@ fn fitting(ty: &Type, id: Option<DieId>, name: &str) -> Option<(u8, i128)> {
 }
 
 /// Finds the enumerators of enumerations declared in the function at the site, starting with the innermost inlined
-/// call.
+/// call, then in the functions around it in the source.
 fn local_ones(site: &FrameContext<'_>, name: &str) -> Vec<(Type, i128)> {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
         return Vec::new();
     };
     let module = &mapped.module;
     let copies = copies_at(module, mapped.svma(site.lookup_pc));
-    let around = copies.iter().take(site.inline_depth + 1).rev();
-    for copy in around {
-        let types = with_session(module.entries(), *copy, |session, die| {
+    let own = copies.iter().take(site.inline_depth + 1).rev().copied();
+    let outer = around(site).into_iter();
+    let outer = outer.filter_map(|outer| outer.dies.first().copied());
+    for function in own.chain(outer) {
+        let types = with_session(module.entries(), function, |session, die| {
             let mut found = Vec::new();
             for die in session.chain(die) {
                 declared_in(session, &die, MAX_DEPTH, &mut found);

@@ -76,6 +76,13 @@ fn all_variables(space: &AddressSpace, address: u64, inline_depth: usize) -> Vec
     all.map(|one| one.variable(&mapped.module)).collect()
 }
 
+/// Lists the variables of all blocks of a function, given by its DIE.
+pub(super) fn all_of(module: &Arc<Module>, function: DieId) -> Vec<Variable> {
+    let all = described(module, (function, function), (Svma(0), 0), Blocks::All);
+    let all = all.into_iter().map(Arc::new);
+    all.map(|one| one.variable(module)).collect()
+}
+
 fn described_at<'s>(
     site: &FrameContext<'s>,
 ) -> Option<(&'s Arc<Module>, Arc<Vec<Arc<Described>>>)> {
@@ -100,8 +107,17 @@ fn read(module: &Arc<Module>, svma: Svma, depth: usize, blocks: Blocks) -> Vec<D
     let (Some(function), Some(root)) = (copies.first(), copies.get(depth)) else {
         return Vec::new();
     };
-    let function = *function;
-    let found = with_session(module.entries(), *root, |session, die| {
+    described(module, (*function, *root), (svma, depth), blocks)
+}
+
+/// Describes the variables of `root`, which is `function` or nested in `depth` calls that are inlined into it.
+fn described(
+    module: &Arc<Module>,
+    (function, root): (DieId, DieId),
+    (svma, depth): (Svma, usize),
+    blocks: Blocks,
+) -> Vec<Described> {
+    let found = with_session(module.entries(), root, |session, die| {
         Walk {
             session,
             files: Files::new(session),

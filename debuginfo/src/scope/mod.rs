@@ -1,5 +1,6 @@
 //! Variables: those visible at a place in a function, and global ones by name.
 
+mod enclosing;
 mod enumerators;
 mod functions;
 mod globals;
@@ -26,6 +27,7 @@ use crate::module::Module;
 use crate::types::{DieId, Link, Type, with_session};
 use crate::value::Value;
 
+pub use enclosing::{Enclosing, enclosing, frame_base, static_link};
 pub use enumerators::{enumerators, has_enumerator};
 pub(crate) use functions::function_at;
 pub use functions::{function_type, language_at, scope_at};

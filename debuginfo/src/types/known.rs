@@ -22,6 +22,7 @@ pub(crate) struct KnownTypes {
     pub(super) entries: Arc<Entries>,
     nodes: Cache<DieId, Arc<Node>, MAX_NODES>,
     scopes: Cache<(Home, usize), Arc<ScopeTable>, MAX_SCOPES>,
+    functions: Cache<(Home, usize), Arc<ScopeTable>, MAX_SCOPES>,
     index: OnceLock<Index>,
 }
 
@@ -31,6 +32,7 @@ impl KnownTypes {
             entries,
             nodes: Cache::default(),
             scopes: Cache::default(),
+            functions: Cache::default(),
             index: OnceLock::new(),
         }
     }
@@ -43,6 +45,12 @@ impl KnownTypes {
     pub(super) fn scopes(&self, home: Home, index: usize) -> Arc<ScopeTable> {
         let read = || Arc::new(names::scopes(&self.entries, home, index));
         self.scopes.get(&(home, index), read)
+    }
+
+    /// The functions of a unit, as scopes of nested functions.
+    pub(crate) fn functions(&self, home: Home, index: usize) -> Arc<ScopeTable> {
+        let read = || Arc::new(names::functions(&self.entries, home, index));
+        self.functions.get(&(home, index), read)
     }
 
     pub(crate) fn index(&self) -> &Index {

@@ -27,13 +27,21 @@ const SCOPES: [gimli::DwTag; 5] = [
 ];
 
 pub(super) fn scopes(entries: &Entries, home: Home, index: usize) -> ScopeTable {
+    table_of(entries, home, index, &SCOPES)
+}
+
+pub(super) fn functions(entries: &Entries, home: Home, index: usize) -> ScopeTable {
+    table_of(entries, home, index, &[dw::DW_TAG_subprogram])
+}
+
+fn table_of(entries: &Entries, home: Home, index: usize, tags: &[gimli::DwTag]) -> ScopeTable {
     let id = DieId {
         home,
         index,
         offset: 0,
     };
     let table = with_session(entries, id, |session, die| {
-        ScopeTable::read(session, die, &SCOPES)
+        ScopeTable::read(session, die, tags)
     });
     table.unwrap_or_default()
 }

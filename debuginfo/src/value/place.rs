@@ -2,7 +2,20 @@
 
 use super::padding::Used;
 use super::{Piece, ValuePlace};
+use crate::extended::Extended;
 use crate::machine::{Certainty, Machine, Register, Unknown};
+
+/// The number of st0 in DWARF's table (System V ABI, figure 3.36).
+const X87_FIRST: u16 = 33;
+/// Bytes of an 80-bit number in a register, and with its padding in memory.
+const X87_BYTES: usize = 10;
+const X87_IN_MEMORY: usize = 16;
+
+/// Adds the padding that an 80-bit number has in memory.
+fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.resize(X87_IN_MEMORY, 0);
+    bytes
+}
 
 /// Reads `size` bytes at `place`.
 pub fn read(
@@ -30,6 +43,9 @@ pub fn read(
         }
         ValuePlace::Implicit(bytes) => match bytes.get(..length) {
             Some(bytes) => Ok((bytes.to_vec(), Certainty::Known)),
+            None if (bytes.len(), length) == (X87_BYTES, X87_IN_MEMORY) => {
+                Ok((padded(bytes.clone()), Certainty::Known))
+            }
             None => Err(Unknown::because(
                 "the debug information states fewer bytes than its type has",
             )),
@@ -54,6 +70,16 @@ fn register_bytes(
     if is_vector {
         let (bytes, certainty) = machine.vector(register)?;
         return Ok((bytes.to_vec(), certainty));
+    }
+    if let Some(number) = register
+        .0
+        .checked_sub(X87_FIRST)
+        .filter(|number| *number < 8)
+    {
+        let why = || Unknown::because("it is on the x87 stack");
+        let area = machine.extended().ok_or_else(why)?;
+        let bytes = Extended::X87(usize::from(number)).read(&area);
+        return Ok((padded(bytes.ok_or_else(why)?), Certainty::Known));
     }
     let (value, mut certainty) = machine.register(register)?;
     let mut bytes = value.to_le_bytes().to_vec();

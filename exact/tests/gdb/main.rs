@@ -259,7 +259,9 @@ fn check(recorded: &Recorded, seed: u64) -> Vec<String> {
 #[test]
 fn registers_and_memory_are_those_that_gdb_sees() {
     let now = || std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64;
-    let seed = std::env::var("SEED").map_or_else(|_| now(), |seed| seed.parse().unwrap());
+    // A failed test is run again with the seed of the run.
+    let named = std::env::var("SEED").or_else(|_| std::env::var("PROPTEST_RNG_SEED"));
+    let seed = named.map_or_else(|_| now(), |seed| seed.parse().unwrap());
     println!("SEED={seed}");
     let folder = tempfile::tempdir().unwrap();
     let all_cpus = cpus().join(",");

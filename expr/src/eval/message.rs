@@ -32,6 +32,15 @@ impl Part {
     pub fn render(&self, context: &Context<'_>, options: &RenderOptions) -> Result<String, String> {
         with_evaluator(context, |evaluator| evaluator.part(self, options))
     }
+
+    /// As [`Expression::needs_callers`](crate::Expression::needs_callers).
+    #[must_use]
+    pub fn needs_callers(&self, context: &Context<'_>) -> bool {
+        match self {
+            Part::Value { expression, .. } => expression.needs_callers(context),
+            Part::Text(_) | Part::Script { .. } => false,
+        }
+    }
 }
 
 impl Evaluator<'_> {

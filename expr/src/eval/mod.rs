@@ -12,6 +12,7 @@ mod classes;
 pub mod compile;
 mod convert;
 mod elements;
+mod enclosing;
 mod lookup;
 mod members;
 mod message;

@@ -63,8 +63,8 @@ impl Evaluator<'_> {
         (has_upper && folds()).then(|| name.to_ascii_lowercase())
     }
 
-    /// Returns a variable of the frame or of a frame around it that it is inlined into, or a member of the object whose
-    /// method one of these frames executes.
+    /// Returns a variable of the frame or of a frame around it that it is inlined into, a member of the object whose
+    /// method one of these frames executes, or a variable of a function around it in the source.
     pub(super) fn local(
         &self,
         name: &str,
@@ -79,7 +79,7 @@ impl Evaluator<'_> {
                 return Ok(Some(member));
             }
         }
-        Ok(None)
+        self.declared_around(name, at)
     }
 
     /// Returns the frames in which to look up `name`, by the number of inlined calls around them: the frame itself,
@@ -105,10 +105,11 @@ impl Evaluator<'_> {
         variable_at(&site, name)
     }
 
-    /// Returns whether `name` is a variable of the frame or of one that it is inlined into.
+    /// Returns whether `name` is a variable of the frame, of one that it is inlined into, or of a function around it in the
+    /// source.
     pub(super) fn has_variable(&self, name: &str) -> bool {
         let mut depths = self.depths(name);
-        depths.any(|depth| self.variable_in(depth, name).is_some())
+        depths.any(|depth| self.variable_in(depth, name).is_some()) || self.is_declared_around(name)
     }
 
     pub(super) fn global(&self, name: &str) -> Option<Variable> {

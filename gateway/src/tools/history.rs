@@ -76,7 +76,12 @@ impl Tool for History {
             total: Some(context.cursor + reply.changes.len() + reply.left_out),
             ..List::default()
         };
-        Ok(Answer::List(list.with("knownAtEvents", reply.known_at)))
+        let list = list.with("knownAtEvents", reply.known_at);
+        let place = reply.place.as_deref();
+        Ok(Answer::List(match place {
+            Some(place) => list.with("note", verbs::lies_at(&reply.expression, place)),
+            None => list,
+        }))
     }
 }
 

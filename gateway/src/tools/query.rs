@@ -24,7 +24,7 @@ pub struct Args {
     session_id: Option<SessionId>,
     /// A recording, instead of a session
     recording: Option<String>,
-    /// call (one row per call), or kinds of events: enter, leave, stdout, stderr, logpoint, pause, write, exception, note, thread_start, thread_exit, module_load... [default: call if a filter is about functions or calls, else all events]
+    /// call (one row per call), or kinds of events: enter, leave, stdout, stderr, logpoint, pause, resume, write (by a debugger), logged_write (by the program), exception, note, thread_start, thread_name, thread_exit, module_load, module_unload, process_start, process_exit, exec, exec_failed, fork, syscall, syscall_end, probe, probe_removed, condition_error, snapshot, arming, ring_wait, gap, warning, detached [default: call if a filter is about functions or calls, else all events]
     event_type: Vec<String>,
     /// The function's name; equals takes it without scopes and template arguments, too (Cache::get)
     function: Option<TextFilter>,
@@ -157,7 +157,7 @@ impl Tool for Query {
             total = count.map_or(total, |count| count as usize);
         }
         let hint = match total {
-            0 => nothing_found(&session, args.function.as_ref(), is_known),
+            0 => nothing_found(&session, context.cancel(), &args, is_known)?,
             _ => Value::Null,
         };
         Ok(Answer::List(List {
@@ -171,15 +171,43 @@ impl Tool for Query {
     }
 }
 
-/// Says that no recorded function has the name that a filter wants, and which names are near; null if one has.
-fn nothing_found(session: &Session, filter: Option<&TextFilter>, is_known: bool) -> Value {
-    let Some(filter) = filter.filter(|_| !is_known) else {
-        return Value::Null;
-    };
+/// Says why nothing was found: no recorded function has the name that a filter wants, or the writes are of the other kind; null
+/// if neither is so.
+fn nothing_found(
+    session: &Session,
+    cancel: &Cancel,
+    args: &Args,
+    is_known: bool,
+) -> Result<Value, Failure> {
+    match &args.function {
+        Some(filter) if !is_known => Ok(unknown_function(session, filter)),
+        _ if args.event_type == ["write"] => {
+            let sql = "select count(*) as n from events where kind = 'logged_write'";
+            let counted = recordings::rows(session, cancel, sql, 1)?;
+            let count = counted.rows.first().and_then(|row| row["n"].as_u64());
+            Ok(match count {
+                None | Some(0) => Value::Null,
+                Some(_) => "the writes of the program have the eventType logged_write".into(),
+            })
+        }
+        _ => Ok(Value::Null),
+    }
+}
+
+/// Says that no recorded function has the name that a filter wants: all its code is inlined, or which names are near.
+fn unknown_function(session: &Session, filter: &TextFilter) -> Value {
     let Some(name) = filter.equals.as_ref().or(filter.contains.as_ref()) else {
         return "no recorded function has such a name; debug_sql: select name from functions"
             .into();
     };
+    let around = filter.only_name().map(|name| session.inlined_into(name));
+    if let Some(around) = around.filter(|around| !around.is_empty()) {
+        let around = around.join("; ");
+        return format!(
+            "{name} is inlined everywhere and has no calls of its own: look at those of {around}"
+        )
+        .into();
+    }
     let near = session.functions_near(name);
     let near = match near.is_empty() {
         true => "debug_sql: select name from functions".to_owned(),
@@ -611,6 +639,16 @@ mod tests {
             "select seq, tid as \"threadId\", target, old, new, function, line, nullif(by, 'program') as by from writes \
              where tid = 7 and by = 'program' order by seq limit 50 offset 0"
         );
+    }
+
+    #[test]
+    fn the_schema_names_every_kind() {
+        let schema = serde_json::to_string(&schemars::schema_for!(Args)).unwrap();
+        for kind in EventKind::ALL {
+            let is_name = |c: char| c.is_alphanumeric() || c == '_';
+            let mut words = schema.split(|c| !is_name(c));
+            assert!(words.any(|word| word == kind.name()), "{}", kind.name());
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use server::verbs::{Memory, MemoryArgs, Print, PrintArgs};
 use crate::answer::{Answer, List, object};
 use crate::context::{Context, SessionId, Whose};
 use crate::tool::Tool;
+use crate::words;
 
 /// The tool.
 pub struct Read;
@@ -138,7 +139,7 @@ fn read(
         ("unknown", json!(report.shown.unknown)),
         ("staleSince", json!(report.shown.stale_since)),
         ("address", json!(report.shown.address)),
-        ("note", json!(report.note)),
+        ("note", json!(report.note.as_deref().map(words::of_tools))),
         ("shortened", shortened(&report)),
     ])))
 }

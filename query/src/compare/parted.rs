@@ -49,6 +49,9 @@ pub struct Parting {
     pub before: Vec<CallLine>,
     /// All its arguments are compared.
     pub args_known: bool,
+    /// At least one argument is compared, or there is none.
+    #[serde(skip)]
+    pub args_compared: bool,
     /// Arguments or results that differ: their names, and both values.
     pub values: Vec<Values>,
     /// Local variables and watched expressions that are known then.
@@ -69,9 +72,12 @@ impl Parting {
 
     /// Says what is the same where a call ended differently.
     pub(super) fn alike(&self) -> &'static str {
-        match self.args_known {
-            true => "with the same arguments and the same calls inside",
-            false => "with the same arguments as far as they are known, and the same calls inside",
+        match (self.args_known, self.args_compared) {
+            (true, _) => "with the same arguments and the same calls inside",
+            (false, true) => {
+                "with the same arguments as far as they are compared, and the same calls inside"
+            }
+            (false, false) => "with the same calls inside (its arguments are not compared)",
         }
     }
 }
@@ -503,16 +509,15 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
     let held = held::held((a.0, &sight_a), (b.0, &sight_b))?;
     let before = parted.before.iter().rev().take(AROUND).rev();
     let before = before.filter_map(|(row, _)| described(a.0, row.start).transpose());
-    let args_known = number.is_some_and(|number| {
-        let id = a.0.id_of(number);
-        let function = id.and_then(|id| a.0.source.function(id));
-        let form = id.and_then(|id| a.0.compared(id));
-        function
-            .zip(form)
-            .is_some_and(|(function, (_, form))| form.has_all_args(function))
-    });
+    let id = number.and_then(|number| a.0.id_of(number));
+    let function = id.and_then(|id| a.0.source.function(id));
+    let form = id.and_then(|id| a.0.compared(id)).map(|(_, form)| form);
+    let args_known = function
+        .zip(form)
+        .is_some_and(|(function, form)| form.has_all_args(function));
     Ok(Parting {
         args_known,
+        args_compared: args_known || form.is_some_and(|form| !form.args.is_empty()),
         function: number.and_then(|number| name_of(a.0, number)),
         number,
         how,

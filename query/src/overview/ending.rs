@@ -31,6 +31,8 @@ pub struct Ending {
     pub how: How,
     /// The event of it.
     pub seq: Option<u64>,
+    /// When that was, in ns since the recording began.
+    pub ts_ns: Option<i64>,
     /// The last program that it executed in its place before that, and the event: the calls of that one are not recorded.
     pub became: Option<(u64, String)>,
     /// The last moment of the thread that a signal ended.
@@ -170,7 +172,7 @@ pub struct Seen {
 /// # Errors
 /// The recording cannot be read.
 pub fn ending(source: &Source<'_>) -> Result<Ending> {
-    let sql = "select kind, value, aux, seq from events \
+    let sql = "select kind, value, aux, seq, ts_ns from events \
                where kind in ('process_exit', 'detached', 'exec', 'exec_failed') order by seq desc limit 1";
     let rows = source.ask(sql)?;
     let end = rows
@@ -182,6 +184,7 @@ pub fn ending(source: &Source<'_>) -> Result<Ending> {
         (None, how) => how,
     };
     let seq = end.and_then(|row| row.count(3));
+    let ts_ns = end.and_then(|row| row.number(4));
     let became = became(source, &how)?;
     let crash = crash(source, &how)?;
     let panic = match how {
@@ -197,6 +200,7 @@ pub fn ending(source: &Source<'_>) -> Result<Ending> {
     Ok(Ending {
         how,
         seq,
+        ts_ns,
         became,
         crash,
         last_calls,

@@ -83,7 +83,11 @@ pub fn overview(session: &Session, recording: &str) -> Result<Overview> {
     let source = Source::new(session)?;
     let ending = ending::ending(&source)?;
     let stops = Stops::of(&source)?;
-    let until_ns = stops.until_ns(&source);
+    // The recording may still be written when the program has ended.
+    let until_ns = match ending.how {
+        How::Running | How::Standing { .. } => stops.until_ns(&source),
+        _ => None,
+    };
     let end = ending.last(&source, until_ns)?;
     let mut all = tally::tallies(&source, end)?;
     stops.take_out(&source, &mut all, end.1)?;

@@ -16,7 +16,7 @@ pub struct Program {
     pub cwd: String,
     /// `closed`, `live` or `incomplete`.
     pub state: &'static str,
-    /// How long it was recorded, in ns.
+    /// How long it was recorded, in ns since the process began.
     pub duration_ns: u64,
     /// How many events there are; the last one has one less as its `seq`.
     pub events: u64,
@@ -58,6 +58,10 @@ pub fn program(
     let sql = "select count(*), sum(lost), min(seq) from gaps where reason <> 'memory not copied'";
     let gaps = source.ask(sql)?;
     let gap = |column| gaps.first().and_then(|row| row.count(column));
+    // Times count from the beginning of the recording, before the program was there.
+    let began_ns = extent
+        .last_ts_ns
+        .saturating_sub_unsigned(extent.duration_ns);
     Ok(Program {
         argv: manifest.argv.clone(),
         cwd: manifest.cwd.clone(),
@@ -67,7 +71,7 @@ pub fn program(
             RecordingState::Interrupted => "incomplete",
         },
         duration_ns: until_ns
-            .and_then(|until_ns| u64::try_from(until_ns).ok())
+            .and_then(|until_ns| u64::try_from(until_ns - began_ns).ok())
             .unwrap_or(extent.duration_ns),
         events: extent.events,
         calls,

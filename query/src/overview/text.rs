@@ -128,7 +128,12 @@ impl Overview {
             }
             How::NotSeen => format!("recorded for {ran}; its end was not recorded"),
         };
-        let at = self.ending.seq.map(|seq| format!(" (seq {seq})"));
+        // How long it ran says nothing of when that was: `goto` counts from the beginning of the recording.
+        let when = self.ending.ts_ns.filter(|_| !program.counts_instructions());
+        let when = when.and_then(|ns| u64::try_from(ns).ok());
+        let when = when.map(|ns| format!(", at {}", duration(ns)));
+        let when = when.unwrap_or_default();
+        let at = self.ending.seq.map(|seq| format!(" (seq {seq}{when})"));
         let recorded = format!(
             "  {}, {} of {}, {}{}",
             count(program.events, "event"),

@@ -135,7 +135,11 @@ pub fn threads(
 /// Returns what a thread was in when the recording ended, or when a signal ended the program: all calls end after that.
 fn last_of(source: &Source<'_>, thread: &Thread, died: Option<u64>) -> Result<ThreadEnd> {
     let timeline = source.timeline().expect("there are threads");
-    let end = died.unwrap_or(timeline.last());
+    // The end of the program closes the calls that were open, with events of their own.
+    let (end, end_ns) = match died {
+        Some(died) => (died, told(timeline.ts_ns(died))?),
+        None => (told(timeline.last_own())?, told(timeline.ended_ns())?),
+    };
     let last = told(timeline.last_of_thread(thread.tid, end, 0))?;
     let last_seq = last.unwrap_or(thread.first_seq);
     let open = source.around(thread.tid, end)?;
@@ -146,7 +150,7 @@ fn last_of(source: &Source<'_>, thread: &Thread, died: Option<u64>) -> Result<Th
     Ok(ThreadEnd::In {
         function: source.name(call.function),
         in_seq: call.start,
-        for_ns: u64::try_from(told(timeline.ts_ns(end))? - since).unwrap_or(0),
+        for_ns: u64::try_from(end_ns - since).unwrap_or(0),
         last_seq,
     })
 }

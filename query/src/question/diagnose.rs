@@ -275,6 +275,15 @@ fn unknown_qualifier<'a>(field: &'a Column, valid_fields: &[Column]) -> Option<&
 fn of_plan(sql: &str, message: &str, spanned: Option<Excerpt>, names: &Names) -> Finding {
     if let Some(table) = between(message, "table '", "' not found") {
         let table = table.rsplit('.').next().unwrap_or(table);
+        if names.of_tables.iter().any(|name| name == table) {
+            let words = if table == "backtrace" { "seq" } else { "..." };
+            return Finding {
+                message: format!("{table} is a function that gives a table"),
+                place: spanned.or_else(|| place::of_word(sql, table, 0)),
+                suggestions: Vec::new(),
+                hint: Some(format!("write: select * from {table}({words})")),
+            };
+        }
         return unknown(sql, "table", table, &names.tables, spanned);
     }
     if let Some(function) = between(message, "Invalid function '", "'")

@@ -1,6 +1,7 @@
 //! Examines queries before they are planned, and explains what is wrong with them.
 
 mod aliases;
+mod depth;
 mod diagnose;
 mod headings;
 mod place;
@@ -9,6 +10,7 @@ mod read_only;
 mod subqueries;
 mod suggest;
 
+pub use depth::{STACK_BYTES, check as check_depth};
 pub use diagnose::{Names, diagnose, hint_of, memory_message, message_of, second_question};
 pub use headings::Headings;
 pub use positions::resolve;

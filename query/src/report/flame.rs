@@ -4,6 +4,8 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use values::quantity::count;
+
 use super::{Path, Paths, Report};
 
 const WIDTH: f64 = 1200.0;
@@ -116,7 +118,7 @@ fn write_box(
     let times = path.times(raw);
     let share = times.inclusive_ns as f64 * 100.0 / whole_ns.max(1) as f64;
     let calls = match path.parent {
-        Some(_) => format!(", {} calls", path.calls),
+        Some(_) => format!(", {}", count(path.calls, "call")),
         None => String::new(),
     };
     let y = HEAD + shown.depth as f64 * ROW;

@@ -204,14 +204,19 @@ fn enough(baseline: usize, candidate: usize, alpha: f64) -> Result<()> {
     if chance * WHOLE_TESTS as f64 <= alpha + 1e-9 {
         return Ok(());
     }
-    let recordings = |number: usize| count(number as u64, "recording");
+    let too_few = match (baseline, candidate) {
+        (1, 1) => "one recording a side is too few".to_owned(),
+        _ => format!(
+            "{} and {} are too few",
+            count(baseline as u64, "recording"),
+            count(candidate as u64, "recording")
+        ),
+    };
     let of_functions = needed(least, WHOLE_TESTS * FEW_FUNCTIONS, alpha).unwrap_or(least);
     Err(Error::NotComparable {
         message: format!(
-            "{} and {} cannot show a difference: even if all of the candidate are slower, chance alone does that in \
+            "{too_few} to show a difference: even if all of the candidate are slower, chance alone does that in \
              {:.1} % of all cases, and the whole program gets half of the {} %",
-            recordings(baseline),
-            recordings(candidate),
             chance * 100.0,
             alpha * 100.0
         ),

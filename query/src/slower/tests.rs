@@ -242,7 +242,7 @@ fn what_recording_more_calls_may_cost_is_not_called_slower() {
     for part in [
         "Not sure: what recording more calls cost may explain the difference",
         "99,000 more calls: the cost of recording them may explain",
-        "taken out: 20 ns within each call and 20 ns in its caller",
+        "subtracted as the cost of recording: 20 ns within each call, 20 ns in its caller",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }

@@ -89,7 +89,7 @@ impl Slower {
             text,
             format_args!(
                 "  a difference counts from {} % on, where chance alone shows one in at most {} % of all comparisons;\n  \
-                 taken out: {:.0} ns within each call and {:.0} ns in its caller, what recording it cost",
+                 subtracted as the cost of recording: {:.0} ns within each call, {:.0} ns in its caller",
                 self.change * 100.0,
                 self.alpha * 100.0,
                 self.inside_ns,
@@ -105,6 +105,7 @@ fn line(text: &mut String, words: std::fmt::Arguments<'_>) {
 
 fn one(function: &FunctionTimes) -> String {
     let calls = match (function.calls_before, function.calls_after) {
+        (before, after) if before == after && before == 1.0 => "1 call".to_owned(),
         (before, after) if before == after => format!("{before} calls"),
         (before, after) => format!("{before} -> {after} calls"),
     };

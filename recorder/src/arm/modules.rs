@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use debuginfo::Module;
+use debuginfo::{Module, shared_module};
 
 use crate::process::maps::MappedFile;
 
@@ -152,7 +152,7 @@ impl LoadedModule {
         let inside: PathBuf = format!("/proc/{pid}/root{}", file.path.display()).into();
         let opened = Module::open(&file.path).or_else(|_| Module::open(&inside));
         let (elf, problem) = match opened {
-            Ok(elf) => (Some(Arc::new(elf)), None),
+            Ok(elf) => (Some(shared_module(elf)), None),
             Err(error) => (None, Some(error.to_string())),
         };
         let first = elf.as_ref().and_then(|elf| {

@@ -4,14 +4,11 @@ use std::{fs, path::Path};
 
 use store::{
     Recording,
-    format::INSTRUCTIONS_DIR,
+    format::{INSTRUCTIONS_DIR, SPARE_FILES},
     recording::{OpenRecording, RecordingState},
 };
 
-use super::{
-    finish::{Logged, finish},
-    image::SPARES,
-};
+use super::finish::{Logged, finish};
 use crate::{
     Captures, Observer, Result,
     arm::{Also, Filter},
@@ -43,7 +40,7 @@ pub fn complete(
     }
     // Before anything is removed.
     exact::outline(&dir.join(INSTRUCTIONS_DIR))?;
-    for spare in SPARES {
+    for spare in SPARE_FILES {
         let _ = fs::remove_file(dir.join(INSTRUCTIONS_DIR).join(spare));
     }
     let Some(created) = OpenRecording::begin_anew(dir)? else {

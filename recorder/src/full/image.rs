@@ -11,7 +11,7 @@ use std::{
 
 use exact::{Next, Summary};
 use store::{
-    format::{INSTRUCTIONS_DIR, RECORDING_SUFFIX},
+    format::{INSTRUCTIONS_DIR, RECORDING_SUFFIX, SPARE_FILES},
     log::LogWriter,
     manifest::Lineage,
     recording::{Created, OnTaken, OpenRecording},
@@ -29,8 +29,6 @@ use crate::{
     session::{alone, default_name, folder_bytes},
 };
 
-/// Files that keep room on the disk: for the end of the log, and for the events.
-pub(super) const SPARES: [&str; 2] = ["spare.log", "spare.events"];
 const ROOM_OF_LOG: u64 = 4 << 20;
 /// The events' share of what is free, between two bounds.
 const EVENTS_PART: u64 = 8;
@@ -209,12 +207,15 @@ fn kept_room(folder: &Path) -> Result<[Option<Spare>; 2]> {
     made.map_err(Error::system("create the folder of the instructions"))?;
     let keep = |name: &str, bytes| {
         let spare = Spare::keep(&folder.join(name), bytes);
-        spare.map_err(Error::system("keep room for the end of the recording"))
+        spare.map_err(Error::system(format!(
+            "keep room for the end of the recording: {} MiB must be free",
+            (ROOM_OF_LOG + ROOM_OF_EVENTS.start()) >> 20
+        )))
     };
     let free = free_bytes(folder).unwrap_or(0);
-    let of_log = keep(SPARES[0], ROOM_OF_LOG)?;
+    let of_log = keep(SPARE_FILES[0], ROOM_OF_LOG)?;
     let bytes = (free / EVENTS_PART).clamp(*ROOM_OF_EVENTS.start(), *ROOM_OF_EVENTS.end());
-    Ok([of_log, keep(SPARES[1], bytes)?])
+    Ok([of_log, keep(SPARE_FILES[1], bytes)?])
 }
 
 /// `run-app` for the output `run` and the program `app`.

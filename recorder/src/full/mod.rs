@@ -52,7 +52,7 @@ use crate::{
     arm::{Also, Filter},
     clock::monotonic_ns,
     live::FirstProbes,
-    process::spawn,
+    process::executable::{find_in_path, refuse_what_only_a_shell_would_run},
     session::{
         alone, default_name, logged, new_id, own_stdin, probe_words, refuse_full, start_of,
         this_machine,
@@ -172,8 +172,8 @@ pub fn record_full(options: &FullOptions, observer: &dyn Observer) -> Result<Ful
 /// Finds the program as a shell does.
 fn program(options: &FullOptions) -> Result<PathBuf> {
     let name = &options.argv[0];
-    spawn::refuse_what_only_a_shell_would_run(name)?;
-    spawn::find_in_path(name).ok_or_else(|| Error::Start {
+    refuse_what_only_a_shell_would_run(name)?;
+    find_in_path(name).ok_or_else(|| Error::Start {
         program: name.to_string_lossy().into_owned(),
         source: match Path::new(name).exists() {
             true => io::ErrorKind::PermissionDenied.into(),
@@ -224,7 +224,9 @@ fn run(
             && let Some(next) = summary.next.take()
         {
             last.became = Some(next.program.clone());
-            match last.next(&next, options, filter, observer) {
+            let begun = refuse_full(&next.program)
+                .and_then(|()| last.next(&next, options, filter, observer));
+            match begun {
                 Ok(image) => {
                     let summary = next.record(&image.folder(), image.spare())?;
                     images.push((image.ended(), summary));

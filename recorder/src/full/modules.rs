@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use debuginfo::{AddressSpace, Mapped, Module};
+use debuginfo::{AddressSpace, Mapped, Module, shared_module};
 use store::control::Control;
 
 use crate::arm::is_system_path;
@@ -92,7 +92,7 @@ pub(super) fn find(mappings: &[FileMapping], exe: &Path) -> Vec<FoundModule> {
             until: first.until,
             range,
             is_system: first.path != exe && is_system_path(&first.path),
-            file: Module::open(&first.path).ok().map(Arc::new),
+            file: Module::open(&first.path).ok().map(shared_module),
             path: first.path.clone(),
         });
     }

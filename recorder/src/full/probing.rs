@@ -14,7 +14,6 @@ use debuginfo::{AddressSpace, backtrace};
 use exact::Replay;
 use expr::{Context, Expression};
 use store::control::Control;
-use values::RenderOptions;
 
 use super::{
     modules::{self, FoundModule},
@@ -27,7 +26,7 @@ use crate::live::{
     guard::guarded,
     journal::described,
     probes::{
-        evaluate::{Filled, frames_of, holds_in, with_few_frames},
+        evaluate::{Filled, part_with_few_frames, with_few_frames},
         places::in_code,
     },
 };
@@ -375,12 +374,8 @@ fn event(
         Err(why) => return Some(Said::Failed(spec.condition_text().unwrap_or_default(), why)),
     }
     let template = message.template();
-    let frames = frames_of(template);
-    let options = RenderOptions::one_of_many();
     Some(Said::Message(Filled::of(template, |part| {
-        in_frames(space, thread, frames, |context| {
-            part.render(context, &options)
-        })
+        part_with_few_frames(part, |frames, work| in_frames(space, thread, frames, work))
     })))
 }
 
@@ -389,10 +384,8 @@ fn holds(
     space: &AddressSpace,
     thread: &Thread<'_>,
 ) -> Result<bool, String> {
-    with_few_frames(condition, |frames| {
-        in_frames(space, thread, frames, |context| {
-            holds_in(condition, context)
-        })
+    with_few_frames(condition, |frames, work| {
+        in_frames(space, thread, frames, work)
     })
 }
 

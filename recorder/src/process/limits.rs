@@ -45,6 +45,16 @@ fn why_refused(space: rlimit) -> Diagnostic {
     .with_hint("record it without that limit, with a soft one (ulimit -S -v), or as root")
 }
 
+/// Says that the limit is the daemon's, which keeps that of the shell it was started from.
+pub fn of_daemon(reason: Diagnostic) -> Diagnostic {
+    let pid = std::process::id();
+    reason
+        .map(|message| message.replacen("its", "the daemon's", 1))
+        .with_hint(format!(
+            "the daemon has it from the shell that started it: stop its sessions, end it (kill {pid}), and start again without that limit or with a soft one (ulimit -S -v)"
+        ))
+}
+
 /// Restores the original limits in the calling process. Async-signal-safe.
 pub fn put_back_own() {
     if let Some([space, data]) = OWN.get() {
@@ -168,6 +178,19 @@ fn set(pid: i32, resource: libc::__rlimit_resource_t, limit: rlimit) -> io::Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_of_the_daemon_is_called_so() {
+        let own = why_refused(rlimit {
+            rlim_cur: 4 << 20,
+            rlim_max: 4 << 20,
+        });
+        assert!(own.message.starts_with("its address space is limited"));
+        let told = of_daemon(own);
+        let begins = "the daemon's address space is limited to 4096 kB";
+        assert!(told.message.starts_with(begins), "{}", told.message);
+        assert!(told.hint.is_some_and(|hint| hint.contains("end it (kill ")));
+    }
 
     #[test]
     fn a_limit_is_raised_and_none_stays_none() {

@@ -1,5 +1,6 @@
 //! Starts processes, and reads what the kernel reports about them.
 
+pub mod executable;
 pub mod limits;
 pub mod maps;
 pub mod spawn;

@@ -5,15 +5,11 @@
 //! the tracer. If we die before we release it, it exits: no other process knows that it waits.
 
 use std::{
-    ffi::{OsStr, OsString},
-    fs,
-    io::{self, Read},
+    ffi::OsString,
+    fs, io,
     os::{
         fd::OwnedFd,
-        unix::{
-            fs::{FileExt, MetadataExt},
-            process::CommandExt,
-        },
+        unix::{fs::FileExt, process::CommandExt},
     },
     path::{Path, PathBuf},
     process::{self, Command},
@@ -22,7 +18,7 @@ use std::{
 use debuginfo::Module;
 use serde::{Deserialize, Serialize};
 
-use super::{Maps, limits};
+use super::{Maps, executable::refuse_what_only_a_shell_would_run, limits};
 use crate::{Error, Result, Surroundings, live::Stdio, signals::ChildSignals, stop::Registers};
 
 /// Sleeps a millisecond at a time while its parent's id is the one at [`PARK_PARENT`].
@@ -229,37 +225,6 @@ fn fix_addresses() -> io::Result<()> {
         true => Ok(()),
         false => Err(io::Error::last_os_error()),
     }
-}
-
-/// Refuses a file that the kernel cannot execute: the C library passes it to the shell, which must not be recorded.
-pub(crate) fn refuse_what_only_a_shell_would_run(program: &OsStr) -> Result<()> {
-    let Some(path) = find_in_path(program) else {
-        return Ok(());
-    };
-    let mut start = Vec::new();
-    let read = fs::File::open(&path).and_then(|file| file.take(4).read_to_end(&mut start));
-    if read.is_err() || start.starts_with(b"#!") || start.starts_with(b"\x7fELF") {
-        // A file that cannot be read may still be executable.
-        return Ok(());
-    }
-    Err(Error::Unsupported {
-        path,
-        reason: "it is neither an ELF program nor a script that begins with #!".into(),
-    })
-}
-
-/// Finds a program as execvp(3) does; `None` if there is no such executable file.
-pub(crate) fn find_in_path(program: &OsStr) -> Option<PathBuf> {
-    let may_be_run = |path: &PathBuf| {
-        fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o111 != 0)
-    };
-    if program.as_encoded_bytes().contains(&b'/') {
-        return Some(PathBuf::from(program)).filter(may_be_run);
-    }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(program))
-        .find(may_be_run)
 }
 
 /// A child that we trace. Killed if it is dropped before it is released.

@@ -1,5 +1,5 @@
 //! Periodic memory snapshots while the program runs: at intervals, or after a number of records. In the latter case
-//! threads wait for the snapshot, so that none is skipped.
+//! threads wait for the snapshot, so that none is skipped. Those that are skipped are recorded as missing.
 
 use std::{io, sync::Arc, time::Instant};
 
@@ -39,7 +39,7 @@ impl Session {
         let now = self.shared.copy_records();
         let (noted, made, records) = match copied {
             // Snapshots are no longer possible: threads no longer wait for one.
-            None => (Ok(()), self.due(now), now),
+            None => (Ok(()), u64::MAX, now),
             Some(Ok((taken, records))) => (self.note_snapshot(Some(taken)), 1, records),
             // The final accounting reports the snapshots that are due then.
             Some(Err(StopError::Gone { .. } | StopError::Zombie { .. })) => return Ok(()),
@@ -47,8 +47,7 @@ impl Session {
             Some(Err(_)) => (Ok(()), 0, now),
         };
         noted?;
-        let missing = self.due(records).saturating_sub(made);
-        self.shared.copied(records);
+        let missing = self.settle_due(records).saturating_sub(made);
         Ok(self.note_missing(missing)?)
     }
 
@@ -56,13 +55,17 @@ impl Session {
     /// taken.
     pub(super) fn account_for_copies(&mut self, made: u64) -> store::Result<()> {
         let records = self.shared.copy_records();
-        let missing = match self.options.snapshots {
-            SnapshotTimes::EveryEvents(_) if self.copies.snapshots.is_some() => {
-                self.due(records).saturating_sub(made)
-            }
-            _ => 0,
+        // After the final snapshot nothing is due by time.
+        let is_due = match self.options.snapshots {
+            SnapshotTimes::EveryEvents(_) => true,
+            SnapshotTimes::Every(_) => !self.shared.last_is_done(),
+            SnapshotTimes::Never | SnapshotTimes::AtPauses => false,
         };
-        self.shared.copied(records);
+        let due = self.settle_due(records);
+        let missing = match is_due && self.copies.snapshots.is_some() {
+            true => due.saturating_sub(made),
+            false => 0,
+        };
         self.note_missing(missing)
     }
 
@@ -75,15 +78,25 @@ impl Session {
             })
     }
 
-    /// Returns how many snapshots are due after this many records.
-    fn due(&self, records: u64) -> u64 {
-        match self.options.snapshots {
+    /// Returns how many snapshots are due by now, after this many records. They are not due again.
+    fn settle_due(&mut self, records: u64) -> u64 {
+        let due = match self.options.snapshots {
             SnapshotTimes::EveryEvents(count) => {
                 let since = self.shared.copied_records();
                 records.saturating_sub(since) / count.get()
             }
-            _ => 1,
-        }
+            SnapshotTimes::Every(interval) => {
+                let since = self.copies.counted.elapsed();
+                let due = since.as_nanos() / interval.as_nanos().max(1);
+                let due = u32::try_from(due).unwrap_or(u32::MAX);
+                // What is left of the time counts for the next one.
+                self.copies.counted += interval.saturating_mul(due);
+                due.into()
+            }
+            SnapshotTimes::Never | SnapshotTimes::AtPauses => 0,
+        };
+        self.shared.copied(records);
+        due
     }
 
     fn note_missing(&mut self, copies: u64) -> store::Result<()> {

@@ -46,16 +46,23 @@ pub(crate) fn prepare(
     live: Option<Controlled<'_>>,
     observer: &dyn Observer,
 ) -> Result<(Session, Plan)> {
-    limits::lift_own().map_err(|reason| match &options.target {
-        Target::Spawn { argv } => Error::Unsupported {
-            path: PathBuf::from(&argv[0]),
-            reason,
-        },
-        Target::Attach { pid, .. } => Error::Attach { pid: *pid, reason },
-        Target::Parked(member) => Error::Unsupported {
-            path: member.parked.exe.clone(),
-            reason,
-        },
+    limits::lift_own().map_err(|reason| {
+        let is_daemon = live.is_some_and(|live| !live.is_unattended);
+        let reason = match is_daemon {
+            true => limits::of_daemon(reason),
+            false => reason,
+        };
+        match &options.target {
+            Target::Spawn { argv } => Error::Unsupported {
+                path: PathBuf::from(&argv[0]),
+                reason,
+            },
+            Target::Attach { pid, .. } => Error::Attach { pid: *pid, reason },
+            Target::Parked(member) => Error::Unsupported {
+                path: member.parked.exe.clone(),
+                reason,
+            },
+        }
     })?;
     let once = || prepare_once(options, filter, signals, live, observer);
     match once() {
@@ -243,6 +250,7 @@ impl Session {
             copies: Copies {
                 snapshots,
                 last: Instant::now(),
+                counted: Instant::now(),
             },
             death: None,
             so_far: SoFar {

@@ -14,7 +14,11 @@ use super::sanitizers;
 use crate::{
     Error, Member, Result,
     live::family::argv,
-    process::{ExitWatch, Maps, Way, spawn},
+    process::{
+        ExitWatch, Maps, Way,
+        executable::{find_in_path, refuse_other_elf},
+        spawn,
+    },
     signals,
     stop::procfs,
 };
@@ -243,12 +247,25 @@ pub(crate) fn way_into(exe: &Path) -> Result<Way> {
     Way::of(&module).map_err(refuse)
 }
 
-/// Refuses a program with a sanitizer whose memory lies where translated code is to be.
+/// Refuses a program that is damaged or of another machine, and one with a sanitizer whose memory lies where translated
+/// code is to be. A script is none.
 pub(crate) fn refuse_full(exe: &Path) -> Result<()> {
-    let sanitizer = Module::open(exe)
-        .ok()
-        .and_then(|module| sanitizers::of_program(&module));
-    let Some(sanitizer) = sanitizer else {
+    refuse_other_elf(exe)?;
+    let module = match Module::open(exe) {
+        Ok(module) => module,
+        // It may be executable all the same.
+        Err(debuginfo::Error::NotElf { .. } | debuginfo::Error::Open { .. }) => return Ok(()),
+        Err(error) => {
+            return Err(Error::Unsupported {
+                path: exe.to_owned(),
+                reason: Diagnostic {
+                    message: error.to_string(),
+                    hint: error.hint().map(str::to_owned),
+                },
+            });
+        }
+    };
+    let Some(sanitizer) = sanitizers::of_program(&module) else {
         return Ok(());
     };
     let what = format!(
@@ -277,7 +294,7 @@ fn has_sanitizer(exe: &Path, sanitizer: &str) -> Error {
 
 /// Returns whether Frida will probably be needed for a program, so that it can be started in parallel.
 pub(super) fn may_need_frida(program: &OsStr) -> bool {
-    let found = spawn::find_in_path(program).and_then(|path| Module::open(path).ok());
+    let found = find_in_path(program).and_then(|path| Module::open(path).ok());
     // A script's interpreter is known only once the kernel has found it.
     found.is_none_or(|module| Way::of(&module) == Ok(Way::Frida))
 }

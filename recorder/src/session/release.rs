@@ -3,6 +3,7 @@
 use std::{
     fs,
     sync::{Arc, Mutex},
+    time::Instant,
 };
 
 use store::control::SnapshotReason;
@@ -64,6 +65,8 @@ impl Session {
                     }
                 })?;
         let changed = changed?;
+        self.copies.last = Instant::now();
+        self.copies.counted = self.copies.last;
         self.target.kill_on_drop = false;
         self.note_snapshot(snapshot)?;
         self.note_changed(changed)

@@ -6,6 +6,8 @@ use crate::arm::{Filter, LoadedModule, module_and_name};
 
 /// How similar a name must be to be suggested.
 const SIMILAR: f64 = 0.85;
+/// The least likeness of names that differ by one slip.
+const SLIP: f64 = 0.9;
 
 /// Returns a warning for each pattern that has matched nothing.
 pub fn warnings(filter: &Filter, modules: &[LoadedModule]) -> Vec<Diagnostic> {
@@ -114,7 +116,18 @@ impl Names {
 }
 
 fn suggested<'a>(wanted: &str, known: impl Iterator<Item = &'a str>, before: &str) -> String {
-    let likeness = |name: &str| strsim::jaro_winkler(&wanted.to_lowercase(), &name.to_lowercase());
+    let wanted = wanted.to_lowercase();
+    let likeness = |name: &str| {
+        let name = name.to_lowercase();
+        let likeness = strsim::jaro_winkler(&wanted, &name);
+        // In a short name one slip is much.
+        let is_slip = wanted.chars().count() > 2 && strsim::osa_distance(&wanted, &name) == 1;
+        if is_slip {
+            likeness.max(SLIP)
+        } else {
+            likeness
+        }
+    };
     let nearest = known
         .map(|name| (likeness(name), name))
         .filter(|(likeness, _)| *likeness > SIMILAR)
@@ -132,7 +145,7 @@ mod tests {
     #[test]
     fn what_was_meant_is_named() {
         let names = Names {
-            functions: vec!["parse_order".to_owned(), "malloc".to_owned()],
+            functions: ["parse_order", "malloc", "fib"].map(str::to_owned).into(),
             chosen_at_run_time: vec!["strlen".to_owned()],
             modules: vec!["libc.so.6".to_owned()],
             in_libraries: vec![(0, "malloc".to_owned())],
@@ -140,6 +153,7 @@ mod tests {
         let warned = |pattern: &str| names.warning(pattern).one_line();
         for (pattern, expected) in [
             ("parse_oder", "; did you mean 'parse_order'?"),
+            ("fbi", "; did you mean 'fib'?"),
             ("module:libc.so", "; did you mean 'module:libc.so.6'?"),
             ("libc.so.6:maloc", "; did you mean 'libc.so.6:malloc'?"),
             (

@@ -20,6 +20,8 @@ pub struct Args {}
 /// When it cannot serve.
 pub fn run(_: &Args) -> Result<u8, Error> {
     let config = Config::load()?;
+    // It serves clients in any folder, and must not keep the one busy that it was started in.
+    std::env::set_current_dir("/").map_err(|source| Error::io("leave this folder", source))?;
     server::daemon::serve(&Paths::of_environment(), config, guard::command())?;
     Ok(exit::DONE)
 }

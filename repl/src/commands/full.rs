@@ -21,7 +21,7 @@ use crate::render::{Terminal, bytes, escaped};
 #[derive(Debug, clap::Args)]
 pub struct Every {
     /// Record every instruction: each register and each byte is known at every moment, and the program can be run
-    /// backwards. The program then takes 1.3 to 4 times as long, on one processor; finding its calls afterwards takes longer
+    /// backwards. The program then takes 3 to 9 times as long, on one processor; finding its calls afterwards takes longer
     /// if there are many (-f selects fewer); see docs/full.md. --full=after:2s begins when the
     /// program has run for so long, --full=NAME records calls of functions with this name or pattern (may be repeated)
     #[arg(
@@ -73,8 +73,9 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
     };
     let recorded = recorder::record_full(&options, &progress);
     progress.finish();
-    let full = recorded.map_err(|source| Error::Record { source })?;
-    for full in chain(&full) {
+    let mut full = recorded.map_err(|source| Error::Record { source })?;
+    let mut next = Some(&mut full);
+    while let Some(full) = next {
         if let Some(reason) = &full.outcome.incomplete {
             progress.warning(&format!("the recording is incomplete: {reason}"));
         }
@@ -83,12 +84,15 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
                 progress.warning(&sentence);
             }
         }
-        if portable {
-            pack::pack_or_warn(&full.outcome.recording, &progress);
-        }
+        let packed = match portable {
+            true => pack::pack_or_warn(&full.outcome.recording, &progress),
+            false => 0,
+        };
         if !json {
-            told(full);
+            told(full, packed);
         }
+        full.outcome.bytes_on_disk += packed;
+        next = full.next.as_deref_mut();
     }
     if json {
         eprintln!("{}", answer(summary_json(&full)));
@@ -128,14 +132,9 @@ fn end_with(parent: u32) -> Result<(), Error> {
     }
 }
 
-/// The recordings of a process, in the order of its programs.
-fn chain(full: &FullOutcome) -> impl Iterator<Item = &FullOutcome> {
-    std::iter::successors(Some(full), |full| full.next.as_deref())
-}
-
 /// Says what was recorded of one program.
-fn told(full: &FullOutcome) {
-    eprintln!("hindsight: {}", summary(full));
+fn told(full: &FullOutcome, packed: u64) {
+    eprintln!("hindsight: {}{}", summary(full), pack::in_summary(packed));
     if let Some(death) = record::death_line(&full.outcome) {
         eprintln!("hindsight: {death}");
     }
@@ -191,7 +190,7 @@ pub fn parse_part(text: &str) -> Result<Part, String> {
         Some(place) if place.chars().all(|c| c.is_ascii_digit() || c == '+') => {
             Err("write a time with its unit, as after:2s; an event's number is not known before it is recorded".to_owned())
         }
-        Some(time) => crate::duration::parse(time).map(Part::After),
+        Some(time) => crate::duration::with_unit(time).map(Part::After),
         None => Ok(Part::Calls(text.to_owned())),
     }
 }

@@ -81,8 +81,13 @@ impl Listed<'_> {
         // A folder without recordings is an empty list, not a mistake.
         let mistakes = found.nothing.iter().filter(|(path, _)| !path.is_dir());
         if let Some((path, why)) = mistakes.into_iter().next() {
+            let path = path.display().to_string();
+            let message = match why.strip_prefix(&path) {
+                Some(why) => format!("{path}{why}"),
+                None => format!("{path}: {why}"),
+            };
             return Err(Error::usage(
-                format!("{}: {why}", path.display()),
+                message,
                 Some("name a folder, a recording, or a pattern like 'runs/*'".to_owned()),
             ));
         }

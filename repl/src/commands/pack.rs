@@ -53,15 +53,28 @@ pub fn run(args: &Args, _: &Terminal) -> Result<u8, Error> {
     })
 }
 
-/// Packs a recording; a failure is only a warning, since the recording itself is complete.
-pub fn pack_or_warn(path: &Path, progress: &Progress) {
+/// Packs a recording and returns the size of what is packed in it; a failure is only a warning, since the recording itself
+/// is complete.
+pub fn pack_or_warn(path: &Path, progress: &Progress) -> u64 {
     match pack(path) {
         Ok(packed) => {
             for (_, why) in packed.missing {
                 progress.warning(&format!("not packed: {why}"));
             }
+            packed.len_bytes
         }
-        Err(error) => progress.warning(&format!("the recording is not portable: {error}")),
+        Err(error) => {
+            progress.warning(&format!("the recording is not portable: {error}"));
+            0
+        }
+    }
+}
+
+/// What the summary of a recording says about the size of its packed files.
+pub fn in_summary(len_bytes: u64) -> String {
+    match len_bytes {
+        0 => String::new(),
+        len_bytes => format!("; packed files: {}", bytes(len_bytes)),
     }
 }
 

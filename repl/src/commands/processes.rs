@@ -1,6 +1,7 @@
 //! `hindsight processes`: the processes of a set made by `record --children`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -127,7 +128,7 @@ fn table(processes: &[Process]) -> Table {
         table.push(vec![
             Some(row.pid.to_string()),
             row.parent.map(|parent| parent.to_string()),
-            Some(format!("{}{}", "  ".repeat(depth), program(row))),
+            Some(format!("{}{}", "  ".repeat(depth), by_name(row))),
             first.map(|first| since(row.start_unix_ns, first)),
             row.end_unix_ns.map(|end| since(end, row.start_unix_ns)),
             Some(exit_of(row)),
@@ -141,6 +142,18 @@ fn table(processes: &[Process]) -> Table {
 /// Returns the command line of a process.
 pub fn program(row: &Process) -> String {
     row.argv.join(" ")
+}
+
+/// The same without the folder of the program, which often fills the column.
+fn by_name(row: &Process) -> String {
+    let Some((program, arguments)) = row.argv.split_first() else {
+        return String::new();
+    };
+    let name = Path::new(program).file_name().map(OsStr::to_string_lossy);
+    let name = name.unwrap_or(program.into());
+    let arguments = arguments.iter().map(String::as_str);
+    let words: Vec<&str> = std::iter::once(&*name).chain(arguments).collect();
+    words.join(" ")
 }
 
 /// Returns how a process ended, as the tables show it.
@@ -244,7 +257,7 @@ mod tests {
         let rows = [
             shell,
             process(10, 1, "cc a.c"),
-            process(11, 10, "cc1 a.c"),
+            process(11, 10, "/usr/lib/gcc/cc1 a.c"),
             copy,
             old,
         ];

@@ -1,7 +1,7 @@
 //! `hindsight record`: runs a program, or attaches to one, and records every call it makes into `NAME.hindsight`. The
 //! program keeps stdin, stdout and its exit status; Hindsight's messages go to stderr.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use query::overview::{LAST_EXEC, goes_on_after};
@@ -194,13 +194,19 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
             "the program became another one, {program}, which is not recorded; record that one"
         ));
     }
-    if portable {
-        pack::pack_or_warn(&outcome.recording, &progress);
-    }
+    let packed = match portable {
+        true => pack::pack_or_warn(&outcome.recording, &progress),
+        false => 0,
+    };
     if json {
+        let outcome = Outcome {
+            bytes_on_disk: outcome.bytes_on_disk + packed,
+            ..outcome.clone()
+        };
         eprintln!("{}", answer(summary_json(&outcome, became, children)));
     } else {
-        eprintln!("hindsight: {}", summary(&outcome));
+        let packed = pack::in_summary(packed);
+        eprintln!("hindsight: {}{packed}", summary(&outcome));
         if outcome.armed == 0 && !has_chosen {
             eprintln!("hindsight: {NOTHING_ARMED}");
         }
@@ -266,9 +272,28 @@ fn refuse(args: &Args) -> Result<(), Error> {
     }
     match (args.attached.pid, args.command.first()) {
         (Some(pid), _) => target::check_process(pid),
-        (None, Some(program)) => target::check_program(program),
+        (None, Some(program)) => target::check_program(program).map_err(|error| {
+            let is_apart = args.command.get(1).is_some_and(|word| word == "--");
+            match is_apart && !args.every.parts.is_empty() {
+                true => meant_for_full(program, &args.command[1..]),
+                false => error,
+            }
+        }),
         (None, None) => Ok(()),
     }
+}
+
+/// The program looks like the value of --full, which is written with `=`.
+fn meant_for_full(name: &OsStr, rest: &[OsString]) -> Error {
+    let name = name.to_string_lossy();
+    let rest: Vec<_> = rest.iter().map(|word| word.to_string_lossy()).collect();
+    Error::usage(
+        format!("there is no program {name}"),
+        Some(format!(
+            "for the calls of {name}: hindsight record --full={name} {}",
+            rest.join(" ")
+        )),
+    )
 }
 
 fn options(args: Args, given: Given) -> RecordOptions {

@@ -107,7 +107,7 @@ struct List {
 #[derive(Debug, clap::Args)]
 struct Prune {
     /// Those that began longer ago than this, as 7d or 12h
-    #[arg(long, value_name = "TIME", value_parser = crate::duration::parse)]
+    #[arg(long, value_name = "TIME", value_parser = crate::duration::with_unit)]
     older: Duration,
     /// Only those whose program is known to have exited with 0
     #[arg(long)]
@@ -170,7 +170,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
                     Err(source) => report(&Error::Store { source }, terminal),
                 }
             }
-            println!("{} in the catalog", count(added, "recording"));
+            println!("added {}", count(added, "recording"));
         }
     }
     Ok(exit::DONE)

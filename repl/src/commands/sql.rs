@@ -205,11 +205,11 @@ fn opened(
     Asker::open_many(found.folders, options, interruptible)
 }
 
-/// Returns whether a word that means no recording is not even a file or a pattern. A question may look like a pattern.
+/// Returns whether a word that means no recording is not even a folder or a pattern. A question may look like a pattern.
 fn is_mistake(word: &Path) -> bool {
     let text = word.to_string_lossy();
     let is_pattern = text.contains(['*', '?', '[']) && !text.contains(char::is_whitespace);
-    !is_pattern && word.symlink_metadata().is_err()
+    !is_pattern && !word.is_dir()
 }
 
 fn view(args: &Args, terminal: &Terminal) -> View {
@@ -368,9 +368,9 @@ fn write_file(asker: &mut Asker, text: &str, format: Format, path: &Path) -> Res
         ));
     };
     let Some(writer) = format.file_writer() else {
-        let help = "use csv, json, jsonl or parquet, as --format or as the file's ending; tables go to stdout";
+        let help = "choose one by --format or by the file's ending";
         return Err(Error::usage(
-            "a table is for the eyes, not for a file",
+            "the format table is for terminals; files take csv, json, jsonl or parquet",
             Some(help.to_owned()),
         ));
     };

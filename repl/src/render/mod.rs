@@ -12,4 +12,4 @@ pub use date::date;
 pub use number::{bytes, per};
 pub use table::{Align, Column, Layout, Table};
 pub use terminal::Terminal;
-pub use text::{escaped, fitted, fold, width};
+pub use text::{escaped, fitted_paths, fold, width};

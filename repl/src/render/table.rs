@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use super::{Colour, Paint, escaped, fitted, width};
+use super::{Colour, Paint, escaped, fitted_paths, width};
 
 /// The text for NULL. A text "NULL" is shown in quotes, so that the two cannot be confused.
 const NULL: &str = "NULL";
@@ -223,7 +223,7 @@ impl Table {
             let align = self.columns[i].align;
             let text = cell.as_deref().unwrap_or(NULL);
             let text = match layout {
-                Layout::Fit(_) if align == Align::Left => fitted(text, *columns),
+                Layout::Fit(_) if align == Align::Left => fitted_paths(text, *columns),
                 _ => text.into(),
             };
             let pad = columns.saturating_sub(width(&text));
@@ -274,7 +274,7 @@ impl Table {
                 (None, _) => writeln!(out, "{}", colour.paint(Paint::Dim, NULL))?,
                 (Some(text), Some(limit)) if column.align == Align::Left => {
                     let room = limit.saturating_sub(names + RULE_COLUMNS).max(MIN_COLUMNS);
-                    writeln!(out, "{}", fitted(text, room))?;
+                    writeln!(out, "{}", fitted_paths(text, room))?;
                 }
                 (Some(text), _) => writeln!(out, "{text}")?,
             }

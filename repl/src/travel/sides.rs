@@ -2,7 +2,7 @@
 
 use query::compare::Values;
 
-use crate::render::{Colour, Paint, Terminal, escaped, fitted, width};
+use crate::render::{Colour, Paint, Terminal, escaped, fitted_paths, width};
 
 /// Columns of a terminal from which on two sides are shown side by side.
 const WIDE: usize = 120;
@@ -89,7 +89,7 @@ pub fn beside(a: &Side, b: &Side, terminal: &Terminal) -> String {
     let all = |side: &Side| -> Vec<String> {
         std::iter::once(side.name.clone())
             .chain(side.lines.iter().map(|line| format!("  {line}")))
-            .map(|line| fitted(&line, half).into_owned())
+            .map(|line| fitted_paths(&line, half).into_owned())
             .collect()
     };
     let (a, b) = (all(a), all(b));

@@ -266,7 +266,7 @@ fn each_command_explains_itself() {
 
                   --full[=<PART>]
                       Record every instruction: each register and each byte is known at every moment, and the
-                      program can be run backwards. The program then takes 1.3 to 4 times as long, on one
+                      program can be run backwards. The program then takes 3 to 9 times as long, on one
                       processor; finding its calls afterwards takes longer if there are many (-f selects fewer);
                       see docs/full.md. --full=after:2s begins when the program has run for so long, --full=NAME
                       records calls of functions with this name or pattern (may be repeated)

@@ -46,7 +46,7 @@ fn frames_have_a_first_and_a_last() {
               at --cmd 3: frame 3 (exit code 2)
             error: this is the outermost frame
               at --cmd 5: up (exit code 2)
-            error: invalid value 'x' for '[N]': invalid digit found in string
+            error: invalid value 'x' for '[N]': write a number
               at --cmd 6: frame x (exit code 2)
             error: there is no frame 1
             help: frame 0 is the only one
@@ -261,7 +261,7 @@ fn sources_that_are_not_there_are_told() {
             error: there is no thread 7
             help: threads: 28464, 28553
               at --cmd 12: thread 7 (exit code 2)
-            error: invalid value 'x' for '[ID]': invalid digit found in string
+            error: invalid value 'x' for '[ID]': write a number
               at --cmd 13: thread x (exit code 2)
             --- exit code 2
         "#]],

@@ -72,6 +72,7 @@ fn what_would_change_the_program_is_refused() {
             error: restart needs a program that runs, and this is a recording
               at --cmd 15: restart (exit code 1)
             error: cannot start ./orders: No such file or directory
+            help: name a program by its path, or one in PATH by its name
               at --cmd 16: start ./orders (exit code 4)
             error: attach needs a program that runs, and this is a recording
               at --cmd 17: attach 1 (exit code 1)

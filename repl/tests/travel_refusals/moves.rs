@@ -205,23 +205,23 @@ fn counts_that_are_none_are_refused() {
               at --cmd 2: step 0 (exit code 2)
             error: zero steps lead nowhere
               at --cmd 3: next 0 (exit code 2)
-            error: invalid value 'x' for '[COUNT]': invalid digit found in string
+            error: invalid value 'x' for '[COUNT]': write a number
               at --cmd 4: step x (exit code 2)
             error: unexpected argument '-1' found
             help: write: next [OPTIONS] [COUNT]
               at --cmd 5: next -1 (exit code 2)
-            error: invalid value 'x' for '[COUNT]': invalid digit found in string
+            error: invalid value 'x' for '[COUNT]': write a number
               at --cmd 6: step back x (exit code 2)
-            error: invalid value 'x' for '--limit <N>': invalid digit found in string
+            error: invalid value 'x' for '--limit <N>': write a number
               at --cmd 7: calls --limit x (exit code 2)
-            error: invalid value 'x' for '--tail <N>': invalid digit found in string
+            error: invalid value 'x' for '--tail <N>': write a number
               at --cmd 8: output --tail x (exit code 2)
-            error: invalid value 'x' for '--limit <N>': invalid digit found in string
+            error: invalid value 'x' for '--limit <N>': write a number
               at --cmd 9: backtrace --limit x (exit code 2)
             error: there is no thread 7
             help: threads: 28464, 28553
               at --cmd 10: backtrace --thread 7 (exit code 2)
-            error: invalid value 'x' for '--context <LINES>': invalid digit found in string
+            error: invalid value 'x' for '--context <LINES>': write a number
               at --cmd 11: where --context x (exit code 2)
             --- exit code 2
         "#]],

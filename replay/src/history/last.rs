@@ -18,6 +18,8 @@ pub struct LastChange {
     pub change: Change,
     /// The old value in the form that [`Tracked::showing`] selects, if that leaves something out.
     pub old_shown: Option<String>,
+    /// The last event that showed the new value.
+    pub seen_at: u64,
 }
 
 /// The last events with the same value, of which the first has been reached so far.
@@ -30,6 +32,8 @@ struct Stretch {
 /// What a walk back has found.
 struct Search {
     tid: u32,
+    /// The last event that showed the value.
+    seen_at: Option<u64>,
     /// By the thread that owns the value, where threads do not share it; `None`: that stretch is whole.
     stretches: FxHashMap<Option<u32>, Option<Stretch>>,
     best: Option<LastChange>,
@@ -42,6 +46,7 @@ impl Search {
         if own.is_some_and(|own| own != self.tid) {
             return;
         }
+        self.seen_at.get_or_insert(known.seq);
         let Some(open) = self.stretches.get_mut(&own) else {
             let stretch = Stretch { first: known, bits };
             self.stretches.insert(own, Some(stretch));
@@ -83,6 +88,7 @@ impl Search {
     /// Keeps the later one of two changes.
     fn offer(&mut self, known: Known, old: Option<Known>) {
         let is_later = |best: &LastChange| known.seq > best.change.seq;
+        let seen_at = self.seen_at.unwrap_or(known.seq);
         if self.best.as_ref().is_none_or(is_later) {
             let old_at = old.as_ref().map(|old| (old.seq, old.tid));
             let (value, old_shown) = old.map(|old| (old.value, old.shown)).unzip();
@@ -92,6 +98,7 @@ impl Search {
                     ..change(known, value)
                 },
                 old_shown: old_shown.flatten(),
+                seen_at,
             });
         }
     }
@@ -131,6 +138,7 @@ impl Tracked {
     ) -> Result<Option<LastChange>> {
         let mut search = Search {
             tid,
+            seen_at: None,
             stretches: FxHashMap::default(),
             best: None,
         };

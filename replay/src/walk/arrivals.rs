@@ -65,6 +65,11 @@ impl<'r> Arrival<'r> {
         self.thread.rip()
     }
 
+    /// From now on, so many of the inlined calls around the address are not looked into, see [`Machine::calls_to_come`].
+    pub fn look_from(&mut self, calls_to_come: usize) {
+        self.thread.calls_to_come = calls_to_come;
+    }
+
     /// Returns the thread's registers, and memory. Expressions see `hit_count` as the number of hits.
     pub fn machine(&mut self, hit_count: Option<u64>) -> &dyn Machine {
         self.thread.hit_count = hit_count;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use debuginfo::{CallAt, LineGoal};
+
 use super::forward::{Called, Left};
 use super::thread::Thread;
 use super::{Activation, Walk, Walked, Walker, activation};
@@ -13,6 +15,8 @@ struct Row {
     place: (Arc<str>, u32),
     /// No statement of this line has a lower address.
     is_first: bool,
+    /// So many of the inlined calls that begin there are inside of the frame that the line belongs to.
+    calls_to_come: usize,
 }
 
 /// The last time that a function executed statements of one line, one after the other.
@@ -20,6 +24,7 @@ struct Run {
     /// Where it began.
     start: u64,
     place: (Arc<str>, u32),
+    calls_to_come: usize,
     /// Some of it may precede the examined stretch.
     may_begin_earlier: bool,
 }
@@ -27,11 +32,12 @@ struct Run {
 impl Walker<'_> {
     pub(super) fn back(&mut self, walk: Walk) -> exact::Result<Walked> {
         let here = self.replay.position();
+        let to_come = std::mem::take(&mut self.calls_to_come);
         let found = match walk {
             Walk::Instruction => self.instruction_back(),
             Walk::InstructionOver => self.instruction_over_back()?,
-            Walk::Line => self.line_back(true)?,
-            Walk::LineOver => self.line_back(false)?,
+            Walk::Line => self.line_back(to_come, true)?,
+            Walk::LineOver => self.line_back(to_come, false)?,
             Walk::Call => self.beginning()?,
         };
         match found.filter(|found| *found < here) {
@@ -119,24 +125,26 @@ impl Walker<'_> {
         })
     }
 
-    /// The beginning of the line before.
-    fn line_back(&mut self, into: bool) -> exact::Result<Option<u64>> {
+    /// The beginning of the line before. `to_come`: as many of the inlined calls that begin here are still to come.
+    fn line_back(&mut self, to_come: usize, into: bool) -> exact::Result<Option<u64>> {
         let here = self.replay.position();
         let Some((frame, entry)) = self.entered() else {
             return Ok(None);
         };
         let code = self.rip();
         if code == entry {
-            return self.line_of_caller(here);
+            return self.line_of_caller(here, into);
         }
-        let found = match self.line_before(&frame, code, here)? {
+        let to_come = to_come.min(self.space.calls_beginning(code));
+        let around = self.around(code, to_come, into);
+        let found = match self.line_before(&frame, (code, around.as_deref()), here)? {
             Some(found) => found,
             None => {
                 self.replay.goto(here)?;
                 let Some(begun) = self.begun(&frame, entry)? else {
                     return Ok(None);
                 };
-                return self.line_of_caller(begun);
+                return self.line_of_caller(begun, into);
             }
         };
         match into {
@@ -146,7 +154,7 @@ impl Walker<'_> {
     }
 
     /// The beginning of the line that called the function that begins at position `begun`.
-    fn line_of_caller(&mut self, begun: u64) -> exact::Result<Option<u64>> {
+    fn line_of_caller(&mut self, begun: u64, into: bool) -> exact::Result<Option<u64>> {
         self.replay.goto(begun)?;
         let Some(call) = self.instruction_back() else {
             return Ok(None);
@@ -158,19 +166,36 @@ impl Walker<'_> {
             return Ok(Some(begun));
         }
         match self.entered() {
-            Some((outer, _)) => self.line_before(&outer, code, begun),
+            Some((outer, _)) => {
+                let around = self.around(code, 0, into);
+                let line = self.line_before(&outer, (code, around.as_deref()), begun)?;
+                match line {
+                    // What the line has called before.
+                    Some(line) if into && line < call => {
+                        Ok(Some(self.inside_since(line, call)?.unwrap_or(line)))
+                    }
+                    line => Ok(line),
+                }
+            }
             None => Ok(Some(begun)),
         }
     }
 
-    /// The beginning of the line that a frame executed last before a moment. `code` is in its function.
+    /// The frame whose lines a move over calls stops at: the entries of the function and of the inlined copies around the
+    /// place, outermost first.
+    fn around(&self, code: u64, to_come: usize, into: bool) -> Option<Vec<u64>> {
+        (!into).then(|| LineGoal::of(&self.space, code, to_come, into).copies)
+    }
+
+    /// The beginning of the line that a frame executed last before a moment. `code` is in its function. With a frame
+    /// `around`, what is inlined into that is part of the calling line.
     pub(super) fn line_before(
         &mut self,
         frame: &Activation,
-        code: u64,
+        (code, around): (u64, Option<&[u64]>),
         before: u64,
     ) -> exact::Result<Option<u64>> {
-        let rows = self.rows(code);
+        let rows = self.rows(code, around);
         let function = self.space.function_at(code);
         let frame = &Activation {
             entry: function.map(|function| function.entry),
@@ -186,6 +211,7 @@ impl Walker<'_> {
                 _ => break,
             }
         }
+        self.calls_to_come = run.calls_to_come;
         Ok(Some(run.start))
     }
 
@@ -227,6 +253,7 @@ impl Walker<'_> {
                 run = Some(Run {
                     start: position,
                     place: row.place.clone(),
+                    calls_to_come: row.calls_to_come,
                     may_begin_earlier: run.is_none() && !row.is_first && !has_begun,
                 });
             }
@@ -235,8 +262,8 @@ impl Walker<'_> {
         Ok(run.filter(|_| found.is_some()))
     }
 
-    /// The statements of the function around an address.
-    fn rows(&self, address: u64) -> Vec<Row> {
+    /// The statements of the function around an address, as seen from a frame `around`.
+    fn rows(&self, address: u64, around: Option<&[u64]>) -> Vec<Row> {
         let mut rows: Vec<Row> = Vec::new();
         for part in self.code(address) {
             let mut at = part.start;
@@ -244,11 +271,18 @@ impl Walker<'_> {
                 && let Some(here) = self.space.step_line(at)
             {
                 if here.is_statement && here.line > 0 {
-                    rows.push(Row {
+                    let own = (here.file, here.line);
+                    let calls = match around {
+                        Some(_) => self.space.calls_at(here.range.start),
+                        None => Vec::new(),
+                    };
+                    let seen = seen_from(around.unwrap_or_default(), &calls, own);
+                    rows.extend(seen.map(|(place, calls_to_come)| Row {
                         address: here.range.start,
-                        place: (here.file, here.line),
+                        place,
                         is_first: false,
-                    });
+                        calls_to_come,
+                    }));
                 }
                 at = here.range.end.max(at + 1);
             }
@@ -270,7 +304,7 @@ impl Walker<'_> {
         let Some((frame, place, returned)) = found? else {
             return Ok(None);
         };
-        self.line_before(&frame, place, returned)
+        self.line_before(&frame, (place, None), returned)
     }
 
     /// Whether a call has returned when a moment comes: a run that ends there does not stop at it.
@@ -308,4 +342,28 @@ impl Walker<'_> {
         }
         Ok(last)
     }
+}
+
+/// Returns the line at which a frame, or one that it is inlined into, is at a place, and how many of the inlined calls that
+/// begin there are inside of that frame. `None` in the middle of such a call.
+fn seen_from(
+    around: &[u64],
+    calls: &[CallAt],
+    own: (Arc<str>, u32),
+) -> Option<((Arc<str>, u32), usize)> {
+    let pairs = calls.iter().zip(around);
+    let common = pairs.take_while(|(call, entry)| call.entry == **entry);
+    let common = common.count();
+    let inside = calls
+        .get(common..)
+        .filter(|_| common > 0)
+        .unwrap_or_default();
+    let Some(first) = inside.first() else {
+        return Some((own, 0));
+    };
+    let call = first
+        .call
+        .as_ref()
+        .filter(|_| inside.iter().all(|call| call.begins))?;
+    Some(((call.file.clone(), call.line), inside.len()))
 }

@@ -36,11 +36,12 @@ pub(super) enum Left {
 
 impl Walker<'_> {
     pub(super) fn forward(&mut self, walk: Walk) -> exact::Result<Walked> {
+        let to_come = std::mem::take(&mut self.calls_to_come);
         let done = match walk {
             Walk::Instruction => self.instruction()?,
             Walk::InstructionOver => self.instruction_over()?,
-            Walk::Line => self.line(true)?,
-            Walk::LineOver => self.line(false)?,
+            Walk::Line => self.line(to_come, true)?,
+            Walk::LineOver => self.line(to_come, false)?,
             Walk::Call => self.finish()?,
         };
         Ok(match done {
@@ -156,10 +157,16 @@ impl Walker<'_> {
         functions.first().map(|function| function.entry)
     }
 
-    /// Goes to another line.
-    fn line(&mut self, into: bool) -> exact::Result<bool> {
+    /// Goes to another line. `to_come`: as many of the inlined calls that begin here are still to come.
+    fn line(&mut self, to_come: usize, into: bool) -> exact::Result<bool> {
+        let to_come = to_come.min(self.space.calls_beginning(self.rip()));
+        if into && to_come > 0 {
+            // No instruction belongs to the call itself.
+            self.calls_to_come = to_come - 1;
+            return Ok(true);
+        }
         let mut frame = self.activation();
-        let mut goal = LineGoal::of(&self.space, self.rip(), 0, into);
+        let mut goal = LineGoal::of(&self.space, self.rip(), to_come, into);
         let mut single = 0;
         loop {
             single += 1;
@@ -231,13 +238,21 @@ impl Walker<'_> {
             // The call was the end of its line.
             let here = self.space.step_line(self.rip());
             if here.is_some_and(|here| here.range.start == self.rip() && here.is_statement) {
+                self.calls_to_come = self.space.calls_beginning(self.rip());
                 return Ok(Some(true));
             }
         }
         let rip = self.rip();
-        let is_there =
-            !goal.range.contains(&rip) && matches!(goal.look(&self.space, rip), Look::Stop { .. });
-        Ok(is_there.then_some(true))
+        if goal.range.contains(&rip) {
+            return Ok(None);
+        }
+        Ok(match goal.look(&self.space, rip) {
+            Look::Stop { calls_to_come } => {
+                self.calls_to_come = calls_to_come;
+                Some(true)
+            }
+            Look::Proceed => None,
+        })
     }
 
     /// Returns whether the thread goes on in a frame further out than this one.
@@ -257,10 +272,11 @@ impl Walker<'_> {
 
     /// Runs into a function that has just been called, up to where its lines begin.
     fn enter(&mut self, place: u64, sp: u64) -> exact::Result<bool> {
-        if self.rip() == place {
-            return Ok(true);
+        if self.rip() != place && !self.run_to(&[place], |thread| thread.rsp() <= sp)? {
+            return Ok(false);
         }
-        self.run_to(&[place], |thread| thread.rsp() <= sp)
+        self.calls_to_come = self.space.calls_beginning(place);
+        Ok(true)
     }
 
     /// Continues until callers have lines.

@@ -71,6 +71,17 @@ pub enum Walked {
     OverGap,
 }
 
+/// Where a walk has led.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WalkEnd {
+    /// The moment.
+    pub instant: Instant,
+    /// How it ended.
+    pub walked: Walked,
+    /// How many of the inlined calls that begin there are still to come.
+    pub calls_to_come: usize,
+}
+
 /// A stretch of the run that was not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotRecorded {
@@ -98,6 +109,8 @@ struct Walker<'r> {
     replay: &'r mut Replay,
     space: Arc<AddressSpace>,
     tid: i32,
+    /// How many of the inlined calls that begin at its place are still to come.
+    calls_to_come: usize,
     /// It never passes this position.
     end: u64,
     /// Which thread runs from which position on.
@@ -179,16 +192,18 @@ impl Timeline {
         Ok(every.outline()?.before.is_some())
     }
 
-    /// Walks with a thread from a moment, and returns where that ends.
+    /// Walks with a thread from a moment, and returns where that ends. `calls_to_come`: as many of the inlined calls that
+    /// begin at the thread's place are still to come.
     ///
-    /// # Errors Instructions are not recorded or cannot be run, or the thread does not exist.
+    /// # Errors
+    /// Instructions are not recorded or cannot be run, or the thread does not exist.
     pub fn walk(
         &self,
         from: Instant,
-        tid: u32,
+        (tid, calls_to_come): (u32, usize),
         walk: Walk,
         direction: Direction,
-    ) -> Result<(Instant, Walked)> {
+    ) -> Result<WalkEnd> {
         let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
         let position = self.position_of(from)?;
         // Several events of the same moment describe what is mapped at the start.
@@ -211,6 +226,7 @@ impl Timeline {
                 schedule,
                 space,
                 tid: tid.cast_signed(),
+                calls_to_come,
                 end,
             };
             if walker.thread().is_none() {
@@ -222,14 +238,22 @@ impl Timeline {
                 (Direction::Back, None) if !is_in_parts => walker.back(walk)?,
                 (Direction::Back, gap) => walker.back_to_gap(walk, gap)?,
             };
-            Ok(Some((walker.replay.position(), walked)))
+            let to_come = match walked {
+                Walked::Done => walker.calls_to_come,
+                Walked::AtTheEdge | Walked::OverGap => 0,
+            };
+            Ok(Some((walker.replay.position(), walked, to_come)))
         })?;
-        let Some((position, walked)) = walked else {
+        let Some((position, walked, calls_to_come)) = walked else {
             return Err(Error::NoMove(
                 format!("thread {tid} has ended or has not begun at this moment").into(),
             ));
         };
-        Ok((self.instant(position)?, walked))
+        Ok(WalkEnd {
+            instant: self.instant(position)?,
+            walked,
+            calls_to_come,
+        })
     }
 }
 
@@ -304,7 +328,7 @@ impl Walker<'_> {
             self.replay.goto(last)?;
             let frame = self.activation();
             let line = match &frame {
-                Some(frame) => self.line_before(frame, self.rip(), last + 1)?,
+                Some(frame) => self.line_before(frame, (self.rip(), None), last + 1)?,
                 None => None,
             };
             goal = line.filter(|line| *line >= begins).unwrap_or(last);

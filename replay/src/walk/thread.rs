@@ -21,6 +21,8 @@ pub(super) struct Thread<'r> {
     vectors: OnceCell<Option<[[u8; 16]; VECTORS]>>,
     /// The number of hits, for expressions.
     pub hit_count: Option<u64>,
+    /// See [`Machine::calls_to_come`].
+    pub calls_to_come: usize,
 }
 
 impl<'r> Thread<'r> {
@@ -36,6 +38,7 @@ impl<'r> Thread<'r> {
             general: General::from(&registers).0,
             vectors: OnceCell::new(),
             hit_count: None,
+            calls_to_come: 0,
         })
     }
 
@@ -83,6 +86,10 @@ impl Machine for Thread<'_> {
         let vector = vectors.and_then(|vectors| vectors.get(index));
         let vector = vector.ok_or_else(|| Unknown::because("the register is not read"))?;
         Ok((*vector, Certainty::Known))
+    }
+
+    fn calls_to_come(&self) -> usize {
+        self.calls_to_come
     }
 
     fn hit_count(&self) -> Option<u64> {

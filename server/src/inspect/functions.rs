@@ -6,6 +6,8 @@ use debuginfo::AddressSpace;
 
 /// Names less similar than this are not suggested (1: identical, 0: nothing in common).
 const LIKENESS: f64 = 0.85;
+/// The least likeness of names that differ by one slip.
+const SLIP: f64 = 0.9;
 const MOST: usize = 3;
 
 /// Returns the functions with the most similar names, in the program and its own libraries, best first.
@@ -38,7 +40,14 @@ fn likeness(name: &str, function: &str) -> f64 {
     let (name, function) = (name.to_lowercase(), function.to_lowercase());
     let last = function.rsplit("::").next().unwrap_or_default();
     let whole = strsim::jaro_winkler(&name, &function);
-    whole.max(strsim::jaro_winkler(&name, last))
+    let likeness = whole.max(strsim::jaro_winkler(&name, last));
+    // In a short name one slip is much.
+    let is_slip = name.chars().count() > 2 && strsim::osa_distance(&name, last) == 1;
+    if is_slip {
+        likeness.max(SLIP)
+    } else {
+        likeness
+    }
 }
 
 #[cfg(test)]
@@ -53,6 +62,8 @@ mod tests {
         assert_eq!(near("aply"), ["audio::Filter::apply"]);
         assert_eq!(near("audio::filter::apply"), ["audio::Filter::apply"]);
         assert_eq!(near("sqlite3_opne"), ["sqlite3_open"]);
+        assert_eq!(near("mian"), ["main"]);
+        assert_eq!(nearest("fbi", ["fib".to_owned()].into_iter()), ["fib"]);
         assert!(near("xyzzy").is_empty());
     }
 }

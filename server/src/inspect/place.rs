@@ -1,6 +1,7 @@
 //! Where the value of an expression lies, and the address that an expression denotes.
 
-use debuginfo::types::{Type, TypeKind};
+use debuginfo::ValuePlace;
+use debuginfo::types::{BitRange, Type, TypeKind};
 use debuginfo::value::ValueError;
 
 use super::View;
@@ -16,6 +17,8 @@ pub struct MemoryPlace {
     pub len: u64,
     /// Its type.
     pub ty: Type,
+    /// For a bit field, its bits in these bytes.
+    pub bits: Option<BitRange>,
 }
 
 /// Returns where the value of an expression lies in memory.
@@ -33,6 +36,7 @@ pub fn evaluate_place(view: &View<'_>, text: &str) -> Result<MemoryPlace, Failur
             address,
             len,
             ty: value.ty.clone(),
+            bits: None,
         }),
         (None, _) if value.is_optimized_out() => Err(Failure::new(
             Code::EvalFailed,
@@ -49,6 +53,23 @@ pub fn evaluate_place(view: &View<'_>, text: &str) -> Result<MemoryPlace, Failur
             Code::EvalFailed,
             format!("the size of {text} is not known"),
         )),
+    }
+}
+
+/// As [`evaluate_place`]; of a bit field, the bytes that contain it.
+///
+/// # Errors
+/// As there.
+pub fn evaluate_place_around(view: &View<'_>, text: &str) -> Result<MemoryPlace, Failure> {
+    let value = value_of(view, text)?;
+    match (value.bits, &value.place) {
+        (Some(bits), ValuePlace::Memory(address)) => Ok(MemoryPlace {
+            address: *address,
+            len: (bits.offset + bits.size).div_ceil(8),
+            ty: value.ty.clone(),
+            bits: Some(bits),
+        }),
+        _ => evaluate_place(view, text),
     }
 }
 

@@ -11,6 +11,7 @@ use values::{Format, RenderOptions, Write, render_shortened};
 
 use super::View;
 use super::declared;
+use super::place::MemoryPlace;
 use crate::protocol::{Code, ExpressionFault, Failure};
 
 /// How to write values.
@@ -505,6 +506,20 @@ pub fn is_meaningless(view: &View<'_>, text: &str) -> bool {
 pub fn bytes_text(space: &AddressSpace, machine: &dyn Machine, ty: &Type, bytes: &[u8]) -> String {
     let value = Value::constant(ty.clone(), bytes.to_vec());
     let look = Look { space, machine };
+    shown(&value, "", Manner::of_many(false), &look).text()
+}
+
+/// Formats the bytes at a place as its value.
+#[must_use]
+pub fn place_text(view: &View<'_>, place: &MemoryPlace, bytes: &[u8]) -> String {
+    let value = Value {
+        bits: place.bits,
+        ..Value::constant(place.ty.clone(), bytes.to_vec())
+    };
+    let look = Look {
+        space: view.space,
+        machine: view.machine,
+    };
     shown(&value, "", Manner::of_many(false), &look).text()
 }
 

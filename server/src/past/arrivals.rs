@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use replay::moves::{Direction, Stops};
 use replay::{Arrival, Instant, Until, Walked};
 
+use super::breaks::StopAddress;
 use super::judge::{Failed, Judge};
 use super::writes::NO_MEMORY;
 use super::{Past, Position, of_replay};
@@ -21,7 +22,7 @@ const FRAMES: usize = 2;
 /// A breakpoint during a run.
 struct Armed {
     id: u32,
-    addresses: Vec<u64>,
+    stops: Vec<StopAddress>,
     judge: Judge,
     /// This many hits are still to be skipped.
     ignored: u64,
@@ -140,6 +141,9 @@ impl Past {
         if instant.steps == 0 {
             self.with_caught(&mut told, instant.seq, tid);
         }
+        if let Some(stopped) = &told.stopped {
+            self.stand_at(&stopped.breaks)?;
+        }
         let breaks = self.hit(&told);
         self.tell_failed(&told);
         let mut report = self.motion_from(here)?;
@@ -189,7 +193,7 @@ impl Past {
             Ok(((cfa, back.map(|frame| frame.pc)), past.unwrap_or_default()))
         })?;
         let addresses = match target {
-            Some(target) => self.addresses(target)?,
+            Some(target) => all_addresses(&self.stop_addresses(target)?),
             None if past.is_empty() => {
                 return self.next(&StepArgs::default(), Direction::Forward, is_interrupted);
             }
@@ -242,6 +246,7 @@ impl Past {
         let instant = self.timeline.instant(stopped.position);
         let instant = instant.map_err(|error| of_replay(&error))?;
         self.go_to_instant(instant, Some(stopped.tid))?;
+        self.stand_at(&stopped.breaks)?;
         let breaks = self.hit(&told);
         let mut report = self.motion_from(start)?;
         if let Some(stop) = &mut report.stop
@@ -250,6 +255,24 @@ impl Past {
             *hit = breaks;
         }
         Ok(Some(report))
+    }
+
+    /// Selects the frame that the first of these breakpoints refers to, as at a stop of a live program: the thread is there.
+    fn stand_at(&self, breaks: &[u32]) -> Result<(), Failure> {
+        let pc = self.look(FRAMES, |looked| {
+            let frames = &looked.moment.trace.backtrace.frames;
+            Ok(frames.first().map(|frame| frame.pc))
+        })?;
+        let known = self.all_breaks().into_iter();
+        let mut stops = known.filter(|known| breaks.contains(&known.id));
+        let stop = stops.find_map(|known| {
+            let mut stops = known.stops.into_iter();
+            stops.find(|stop| Some(stop.address) == pc)
+        });
+        if let Some(stop) = stop {
+            self.choose().calls_to_come = Some(stop.calls_to_come);
+        }
+        Ok(())
     }
 
     /// Looks for the nearest breakpoint, not further than `until`, which belongs to the search.
@@ -296,7 +319,7 @@ impl Past {
                 Ok(Armed {
                     id: known.id,
                     judge: Judge::new(known.condition.as_deref(), self.shared_kept(), false)?,
-                    addresses: known.addresses,
+                    stops: known.stops,
                     ignored: known.ignored,
                 })
             })
@@ -314,7 +337,7 @@ impl Past {
                 Some(nth) => nth,
                 None => {
                     let judge = Judge::new(known.condition.as_deref(), self.shared_kept(), false)?;
-                    let nth = self.nth_hit(known.addresses, judge, known.hit_count)?;
+                    let nth = self.nth_hit(known.stops, judge, known.hit_count)?;
                     let mut breaks = self.breaks();
                     if let Some(known) = breaks.iter_mut().find(|other| other.id == known.id) {
                         known.nth = Some(nth);
@@ -346,14 +369,16 @@ impl Past {
 
     fn nth_hit(
         &self,
-        addresses: Vec<u64>,
+        stops: Vec<StopAddress>,
         judge: Judge,
         wanted: u64,
     ) -> Result<Option<(u64, u32)>, Failure> {
         let found = Arc::new(Mutex::new(None));
         let end = self.end()?;
         let (mut hits, nth) = (0, Arc::clone(&found));
+        let addresses = all_addresses(&stops);
         let ran = self.timeline.arrivals(0..end, &addresses, move |arrival| {
+            look_from(&stops, arrival);
             hits += u64::from(judge.holds(arrival, None).unwrap_or(false));
             if hits < wanted {
                 return ControlFlow::Continue(());
@@ -385,7 +410,7 @@ impl Past {
         };
         let told = Arc::new(Mutex::new(Told::default()));
         let shared = Arc::clone(&told);
-        let addresses = all_addresses(&armed);
+        let addresses = all_addresses(armed.iter().flat_map(|known| &known.stops));
         let ran = self
             .timeline
             .arrivals(here..end, &addresses, move |arrival| {
@@ -425,7 +450,7 @@ impl Past {
         here: u64,
         until: Option<u64>,
     ) -> Result<Told, Failure> {
-        let addresses = all_addresses(&armed);
+        let addresses = all_addresses(armed.iter().flat_map(|known| &known.stops));
         let mut passing = Passing::new(&armed);
         let armed = Arc::new(armed);
         let told = Arc::new(Mutex::new(Told::default()));
@@ -589,11 +614,8 @@ impl Past {
     }
 }
 
-fn all_addresses(armed: &[Armed]) -> Vec<u64> {
-    let mut all: Vec<u64> = armed
-        .iter()
-        .flat_map(|known| known.addresses.clone())
-        .collect();
+fn all_addresses<'s>(stops: impl IntoIterator<Item = &'s StopAddress>) -> Vec<u64> {
+    let mut all: Vec<u64> = stops.into_iter().map(|stop| stop.address).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -601,12 +623,11 @@ fn all_addresses(armed: &[Armed]) -> Vec<u64> {
 
 /// The breakpoints at the thread's position whose conditions are true.
 fn held(armed: &[Armed], arrival: &mut Arrival<'_>, failed: &mut HashMap<u32, Failed>) -> Vec<u32> {
-    let address = arrival.address();
-    let here = armed
-        .iter()
-        .filter(|known| known.addresses.contains(&address));
     let mut held = Vec::new();
-    for known in here {
+    for known in armed {
+        if !look_from(&known.stops, arrival) {
+            continue;
+        }
         match known.judge.holds(arrival, None) {
             Ok(true) => held.push(known.id),
             Ok(false) => {}
@@ -617,6 +638,18 @@ fn held(armed: &[Armed], arrival: &mut Arrival<'_>, failed: &mut HashMap<u32, Fa
         }
     }
     held
+}
+
+/// Has expressions evaluated in the frame that a breakpoint refers to. Returns whether the thread is at it.
+pub(super) fn look_from(stops: &[StopAddress], arrival: &mut Arrival<'_>) -> bool {
+    let address = arrival.address();
+    match stops.iter().find(|stop| stop.address == address) {
+        Some(stop) => {
+            arrival.look_from(stop.inside);
+            true
+        }
+        None => false,
+    }
 }
 
 fn taken(told: &Mutex<Told>) -> Told {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use debuginfo::AddressSpace;
+use debuginfo::{AddressSpace, LinePlace};
 use serde::{Deserialize, Serialize};
 
 use super::Past;
@@ -30,6 +30,9 @@ pub struct Break {
     /// If every instruction is recorded: the addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<u64>,
+    /// The same, with the frames that a thread has there.
+    #[serde(skip)]
+    pub(super) stops: Vec<StopAddress>,
     /// It stops only if this is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
@@ -51,6 +54,16 @@ pub struct Break {
     /// The Nth hit, once it was searched for: position and thread.
     #[serde(skip)]
     pub(super) nth: Option<Option<(u64, u32)>>,
+}
+
+/// An address at which a breakpoint stops, or a logpoint writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct StopAddress {
+    pub address: u64,
+    /// So many of the inlined calls that begin there are still to come for a thread that stops.
+    pub calls_to_come: usize,
+    /// So many of the inlined calls around it are inside of the function whose variables conditions and messages use.
+    pub inside: usize,
 }
 
 /// What is wanted of a breakpoint.
@@ -78,6 +91,7 @@ impl Break {
             caught: None,
             events: Arc::default(),
             addresses: Vec::new(),
+            stops: Vec::new(),
             condition: None,
             hit_count: 0,
             ignored: 0,
@@ -130,8 +144,10 @@ impl Past {
     }
 
     fn add_break_at(&self, target: &Target, wanted: BreakWanted) -> Result<Break, Failure> {
+        let stops = self.stop_addresses(target)?;
         let added = Break {
-            addresses: self.addresses(target)?,
+            addresses: stops.iter().map(|stop| stop.address).collect(),
+            stops,
             condition: wanted.condition,
             hit_count: wanted.hit_count,
             once: wanted.once,
@@ -141,8 +157,8 @@ impl Past {
         Ok(added)
     }
 
-    /// Returns the addresses of a location in every module that is ever mapped.
-    pub(super) fn addresses(&self, target: &Target) -> Result<Vec<u64>, Failure> {
+    /// Returns the addresses of a location in every module that is ever mapped, in order.
+    pub(super) fn stop_addresses(&self, target: &Target) -> Result<Vec<StopAddress>, Failure> {
         let location = match target.parse()? {
             ParsedLocation::LineHere(line) => ParsedLocation::Line(
                 self.look(1, |looked| inspect::line_here(&looked.view(), line))?,
@@ -163,7 +179,7 @@ impl Past {
             addresses.extend(places(&all, &location).unwrap_or_default());
         }
         addresses.sort_unstable();
-        addresses.dedup();
+        addresses.dedup_by_key(|stop| stop.address);
         match (addresses.is_empty(), failed) {
             (false, _) => Ok(addresses),
             (true, Some(failure)) => Err(failure),
@@ -321,7 +337,7 @@ fn no_break(id: u32) -> Failure {
 }
 
 /// The addresses of a location; none if no function has that name.
-fn places(space: &AddressSpace, location: &ParsedLocation) -> Result<Vec<u64>, Failure> {
+fn places(space: &AddressSpace, location: &ParsedLocation) -> Result<Vec<StopAddress>, Failure> {
     let places = match location {
         ParsedLocation::Function(name) => space.function_places(name),
         ParsedLocation::Line(line) => space
@@ -329,9 +345,29 @@ fn places(space: &AddressSpace, location: &ParsedLocation) -> Result<Vec<u64>, F
             .map_err(|error| inspect::of_line_error(&error))?,
         ParsedLocation::LineHere(_) => Vec::new(),
         // Code that the program generated is in no module.
-        ParsedLocation::Address(address) => return Ok(vec![*address]),
+        ParsedLocation::Address(address) => {
+            return Ok(vec![StopAddress {
+                address: *address,
+                calls_to_come: 0,
+                inside: 0,
+            }]);
+        }
     };
-    Ok(places.into_iter().map(|place| place.address).collect())
+    let is_line = matches!(location, ParsedLocation::Line(_));
+    let stop = |place: LinePlace| {
+        let address = place.address;
+        let calls_to_come = space.calls_before(address, place.function.as_deref());
+        let inside = match is_line {
+            true => space.calls_inside_line(address, &place.file, place.line),
+            false => 0,
+        };
+        StopAddress {
+            address,
+            calls_to_come,
+            inside: inside.max(calls_to_come),
+        }
+    };
+    Ok(places.into_iter().map(stop).collect())
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use replay::history::{self, Changes, Progress};
 use replay::{LoggedWrite, Tracked};
 use serde::{Deserialize, Serialize};
 
-use super::{Past, Position, of_replay};
+use super::{Past, Position, frames_for, of_replay};
 use crate::inspect::{self, Manner, View};
 use crate::protocol::Failure;
+use crate::quantity::count;
 use crate::session::hex;
 use crate::verbs::{HistoryReply, LastWriteReply};
 
@@ -66,6 +67,9 @@ pub struct Change {
     /// The value changed while the program was not recorded: this stretch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_recorded: Option<String>,
+    /// The text of the value is the same as before, and these bytes of it are not: `3 bytes at offset 5`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unshown: Option<String>,
 }
 
 fn is_nothing(number: &u64) -> bool {
@@ -79,6 +83,10 @@ impl Change {
         old: Option<String>,
         value: String,
     ) -> Change {
+        let before = write.old.as_ref().filter(|_| old.as_ref() == Some(&value));
+        let unshown = before.and_then(|before| changed_part(before, &write.new));
+        // They are counted in what is logged, which may be more than the expression.
+        let unshown = unshown.map(|part| format!("{part} of {}", write.target));
         Change {
             seq: write.seq,
             steps: 0,
@@ -94,8 +102,33 @@ impl Change {
             via: write.via,
             shared: write.shared,
             not_recorded: None,
+            unshown,
         }
     }
+
+    /// Says what a write did to the value called `name`.
+    pub(crate) fn became(&self, name: &str) -> String {
+        let value = &self.value;
+        match (&self.old, &self.unshown) {
+            (_, Some(part)) => {
+                format!(
+                    "the value of {name} stayed {value} as it is shown here, but {part} changed"
+                )
+            }
+            (Some(old), None) if old == value => format!("{name} became {value} once more"),
+            (Some(old), None) => format!("{name} became {value}, after {old}"),
+            (None, None) => format!("{name} became {value}"),
+        }
+    }
+}
+
+/// Describes the bytes that differ: the first one to the last one. `None` if none do.
+pub(super) fn changed_part(old: &[u8], new: &[u8]) -> Option<String> {
+    let differ = |at: &usize| old.get(*at) != new.get(*at);
+    let first = (0..new.len()).find(differ)?;
+    let last = (0..new.len()).rfind(differ)?;
+    let bytes = count((last - first + 1) as u64, "byte");
+    Some(format!("{bytes} at offset {first}"))
 }
 
 impl Past {
@@ -156,6 +189,7 @@ impl Past {
             via: None,
             shared: false,
             not_recorded: None,
+            unshown: None,
         })
     }
 
@@ -214,10 +248,35 @@ impl Past {
         if self.timeline.has_every_instruction() {
             return self.instructions_that_wrote(expression, wanted);
         }
+        let here = self.position();
+        let reply = self.changes_from(expression, manner, here, is_interrupted, wanted)?;
+        let is_unknown = reply.known_at == 0 && reply.changes.is_empty();
+        let there = is_unknown.then(|| self.logged_at(expression, here));
+        let Some(there) = there.transpose()?.flatten() else {
+            return Ok(reply);
+        };
+        let logged = self.changes_from(&there.expression, manner, here, is_interrupted, wanted);
+        // The type may have no name.
+        let logged = logged.ok().filter(|logged| logged.known_at > 0);
+        Ok(logged.map_or(reply, |logged| HistoryReply {
+            expression: expression.to_owned(),
+            place: Some(there.text),
+            ..logged
+        }))
+    }
+
+    /// Finds the changes of a value at the events that show it.
+    fn changes_from(
+        &self,
+        expression: &str,
+        manner: Manner,
+        here: Position,
+        is_interrupted: &dyn Fn() -> bool,
+        wanted: &Range<usize>,
+    ) -> Result<HistoryReply, Failure> {
         // There may be millions of changes: only the requested ones are kept.
         let mut changes = Vec::new();
         let mut before = ShownBefore::default();
-        let here = self.position();
         let tracked = self.tracked_at(expression, here)?.showing(manner.options());
         let passed = self.each_change(tracked, wanted, is_interrupted, |number, mut change| {
             before.fill(&mut change);
@@ -241,6 +300,7 @@ impl Past {
             known_at: passed.known_at,
             left_out,
             searched: None,
+            place: None,
             hint,
         })
     }
@@ -268,6 +328,68 @@ impl Past {
         if self.timeline.has_every_instruction() {
             return self.last_instruction_to_write(expression, manner, here);
         }
+        let reply = self.last_change_at(expression, manner, here, is_interrupted)?;
+        if reply.after.as_ref().is_some_and(|after| after.is_write) {
+            return Ok(reply);
+        }
+        let Some(there) = self.logged_at(expression, here)? else {
+            return Ok(reply);
+        };
+        let logged = self.last_change_at(&there.expression, manner, here, is_interrupted);
+        let since = reply.before.as_ref().map_or(0, |before| before.seq);
+        let tells_more = |logged: &LastWriteReply| match &logged.after {
+            Some(after) => after.is_write && after.seq >= since,
+            None => reply.after.is_none() && logged.later.is_some(),
+        };
+        // The type may have no name.
+        let logged = logged.ok().filter(tells_more);
+        Ok(logged.map_or(reply, |logged| LastWriteReply {
+            expression: expression.to_owned(),
+            place: Some(there.text),
+            ..logged
+        }))
+    }
+
+    /// Returns where an expression that is no global variable lies here, if writes to there were logged: what it leads to may
+    /// have been there before the expression led to it.
+    fn logged_at(&self, expression: &str, here: Position) -> Result<Option<Logged>, Failure> {
+        if self.global_place(expression, here).is_some() {
+            return Ok(None);
+        }
+        let found = self.look_at(here, frames_for(expression), |looked| {
+            let view = looked.view();
+            let place = inspect::evaluate_place(&view, expression)?;
+            let address = format!("&({expression})");
+            let address = inspect::evaluate(&view, &address, Manner::of_many(false), None);
+            Ok((
+                place,
+                address.ok().and_then(|address| address.shown.stale_since),
+            ))
+        });
+        let Ok((place, stale)) = found else {
+            return Ok(None);
+        };
+        let range = place.address..place.address.saturating_add(place.len);
+        let has_writes = self.timeline.has_logged_in(&range);
+        if !has_writes.map_err(|error| of_replay(&error))? {
+            return Ok(None);
+        }
+        let address = hex(place.address);
+        let stale = stale.map(|event| format!(" (as of event {event})"));
+        Ok(Some(Logged {
+            expression: format!("*({} *){address}", place.ty.name()),
+            text: format!("{address}{}", stale.unwrap_or_default()),
+        }))
+    }
+
+    /// Finds the last change of a value at the events that show it.
+    fn last_change_at(
+        &self,
+        expression: &str,
+        manner: Manner,
+        here: Position,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<LastWriteReply, Failure> {
         let mut tracked = self.tracked_at(expression, here)?.showing(manner.options());
         let last = tracked.last_change_up_to(&self.timeline, (here.seq, here.tid), is_interrupted);
         let last = last.map_err(|error| of_replay(&error))?;
@@ -284,7 +406,8 @@ impl Past {
             })
         });
         let described = |change: history::Change| self.described(change);
-        let now = self.look_at(here, 1, |looked| {
+        let seen_at = last.as_ref().map(|last| last.seen_at);
+        let now = self.look_at(here, frames_for(expression), |looked| {
             inspect::evaluate(&looked.view(), expression, manner, None)
         });
         let after = last.map(|last| described(last.change)).transpose()?;
@@ -297,13 +420,16 @@ impl Past {
             Some(after) => self.is_exact(after)?,
             None => false,
         };
+        let is_write = after.as_ref().is_some_and(|after| after.is_write);
         let later = self.known_later(expression, here, is_interrupted)?;
         // The writes are recorded: only this moment is too early.
         let is_logged_later = later.as_ref().is_some_and(|later| later.last.is_write);
         Ok(LastWriteReply {
             expression: expression.to_owned(),
             before: before.map(described).transpose()?,
-            is_logged: self.is_logged(now.as_ref().ok())?,
+            is_logged: is_write && self.is_logged(expression, now.as_ref().ok(), here)?,
+            seen_at,
+            place: None,
             is_exact: false,
             is_remapped: false,
             is_unmapped: false,
@@ -402,14 +528,36 @@ impl Past {
             .unwrap_or_else(|| inspect::hex_bytes(bytes))
     }
 
-    /// Returns whether a value is that of the last logged write.
-    fn is_logged(&self, now: Option<&inspect::ValueReport>) -> Result<bool, Failure> {
+    /// Returns whether a value that may have changed is that of the last logged write, or was seen after it.
+    fn is_logged(
+        &self,
+        expression: &str,
+        now: Option<&inspect::ValueReport>,
+        here: Position,
+    ) -> Result<bool, Failure> {
         let Some(seq) = now.and_then(|now| now.shown.stale_since) else {
             return Ok(false);
         };
         let write = self.timeline.logged_write(seq);
-        Ok(write.map_err(|error| of_replay(&error))?.is_some())
+        if write.map_err(|error| of_replay(&error))?.is_some() {
+            return Ok(true);
+        }
+        let place = self.look_at(here, frames_for(expression), |looked| {
+            inspect::evaluate_place(&looked.view(), expression)
+        });
+        let Ok(place) = place else { return Ok(false) };
+        let range = place.address..place.address.saturating_add(place.len);
+        let last = self.timeline.last_logged_to(&range, here.seq);
+        Ok(last.map_err(|error| of_replay(&error))?.is_some())
     }
+}
+
+/// Where an expression lies whose memory is logged.
+struct Logged {
+    /// An expression for that address.
+    expression: String,
+    /// The address, and since when it may be another one.
+    text: String,
 }
 
 /// The text that was shown last, of each thread's own value or of the only value.

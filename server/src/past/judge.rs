@@ -1,6 +1,7 @@
 //! Conditions and messages, evaluated where a recording of every instruction stands at the moment, and conditions at the entry of a
 //! recorded call. The rules are those of a program under control.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -28,7 +29,6 @@ pub(super) struct Judge {
 /// A message.
 pub(super) struct Writer {
     template: Template,
-    frames: usize,
     kept: Arc<Kept>,
 }
 
@@ -96,18 +96,21 @@ impl Judge {
         let Some(condition) = &self.condition else {
             return Ok(true);
         };
+        let needs_more = Cell::new(false);
         let mut evaluate = |frames| {
             self.with(arrival, hit_count, frames, |context| {
                 let parsed = condition.within(context);
                 let parsed = parsed.map_err(|error| error.one_line())?;
-                judged(expr::evaluate_condition(&parsed, context))
+                let held = judged(expr::evaluate_condition(&parsed, context));
+                needs_more.set(held.is_err() && condition.needs_callers(context));
+                held
             })
         };
         // Most conditions need no caller.
         let called = evaluate(1).or_else(|_| evaluate(FRAMES));
-        match called {
-            Err(_) if condition.names_scopes() => evaluate(MOST_FRAMES),
-            called => called,
+        match needs_more.get() {
+            true => evaluate(MOST_FRAMES),
+            false => called,
         }
     }
 
@@ -131,39 +134,47 @@ impl Writer {
         if parts.any(|part| matches!(part, Part::Script { .. })) {
             return Err(no_scripts("message"));
         }
-        let has_path = |part: &Part| matches!(part, Part::Value { expression, .. } if expression.names_scopes());
-        let frames = match template.parts.iter().any(has_path) {
-            true => MOST_FRAMES,
-            false => FRAMES,
-        };
         Ok(Writer {
             template,
-            frames,
             kept: Arc::clone(kept),
         })
     }
 
     /// Writes the message with the values of this moment. An unknown value says why.
     pub fn write(&self, arrival: &mut Arrival<'_>, hit_count: u64) -> String {
-        let written = in_frames(
-            arrival,
-            &self.kept,
-            (Some(hit_count), self.frames),
-            |context| {
-                let mut text = String::new();
-                for part in &self.template.parts {
-                    match part {
-                        Part::Text(plain) => text.push_str(plain),
-                        part => match part.render(context, &RenderOptions::one_of_many()) {
-                            Ok(value) => text.push_str(&value),
-                            Err(why) => text.push_str(&format!("<error: {why}>")),
-                        },
-                    }
-                }
-                Ok(text)
-            },
-        );
-        written.unwrap_or_else(|why| format!("<error: {why}>"))
+        let mut text = String::new();
+        for part in &self.template.parts {
+            match part {
+                Part::Text(plain) => text.push_str(plain),
+                part => match self.written(part, arrival, hit_count) {
+                    Ok(value) => text.push_str(&value),
+                    Err(why) => text.push_str(&format!("<error: {why}>")),
+                },
+            }
+        }
+        text
+    }
+
+    /// Writes a value with as few frames as it needs.
+    fn written(
+        &self,
+        part: &Part,
+        arrival: &mut Arrival<'_>,
+        hit_count: u64,
+    ) -> Result<String, String> {
+        let needs_more = Cell::new(false);
+        let mut write = |frames| {
+            in_frames(arrival, &self.kept, (Some(hit_count), frames), |context| {
+                let text = part.render(context, &RenderOptions::one_of_many());
+                needs_more.set(text.is_err() && part.needs_callers(context));
+                text
+            })
+        };
+        let few = write(FRAMES);
+        match needs_more.get() {
+            true => write(MOST_FRAMES),
+            false => few,
+        }
     }
 }
 

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use super::arrivals::look_from;
+use super::breaks::StopAddress;
 use super::judge::{Failed, Judge, Writer};
 use super::{Past, of_replay};
 use crate::location::Target;
@@ -70,8 +72,8 @@ impl Past {
         }
         let judge = Judge::new(wanted.condition.as_deref(), self.shared_kept(), true)?;
         let writer = Writer::new(&wanted.message, self.shared_kept())?;
-        let addresses = self.addresses(&wanted.at)?;
-        let found = self.found(wanted, &addresses, judge, writer)?;
+        let stops = self.stop_addresses(&wanted.at)?;
+        let found = self.found(wanted, stops, judge, writer)?;
         let line = |(position, thread, message)| {
             let instant = self.timeline.instant(position);
             let instant = instant.map_err(|error| of_replay(&error))?;
@@ -103,7 +105,7 @@ impl Past {
     fn found(
         &self,
         wanted: &LogWanted,
-        addresses: &[u64],
+        stops: Vec<StopAddress>,
         judge: Judge,
         writer: Writer,
     ) -> Result<Found, Failure> {
@@ -115,9 +117,11 @@ impl Past {
         let found = Arc::new(Mutex::new(Found::default()));
         let shared = Arc::clone(&found);
         let (mut reached, mut hits, mut printed) = (0, 0, 0);
-        let ran = self.timeline.arrivals(0..end, addresses, move |arrival| {
+        let addresses: Vec<u64> = stops.iter().map(|stop| stop.address).collect();
+        let ran = self.timeline.arrivals(0..end, &addresses, move |arrival| {
             let mut found = shared.lock().unwrap_or_else(PoisonError::into_inner);
             reached += 1;
+            look_from(&stops, arrival);
             match judge.holds(arrival, Some(reached)) {
                 Ok(true) => hits += 1,
                 Ok(false) => return ControlFlow::Continue(()),

@@ -46,7 +46,7 @@ pub use why::{WhyEnd, WhyReply, WhyStep};
 
 use crate::inspect::{RecordedMoment, View};
 use crate::protocol::{Code, ExpressionFault, Failure};
-use crate::session::{AtStops, LastShown, Probes};
+use crate::session::{AtStops, LastShown, MAX_FRAMES, Probes};
 
 /// How many outer frames to read: the value of a parameter may be known from the callers' arguments.
 const CALLERS: usize = 16;
@@ -62,6 +62,8 @@ pub struct Position {
     pub tid: u32,
     /// The frame, counted from 0 for the innermost.
     pub frame: usize,
+    /// How many of the inlined calls that begin there are still to come for the thread, if a move has led there.
+    pub calls_to_come: Option<usize>,
 }
 
 impl Position {
@@ -72,6 +74,7 @@ impl Position {
             steps: 0,
             tid,
             frame: 0,
+            calls_to_come: None,
         }
     }
 
@@ -551,11 +554,10 @@ impl Past {
         work: impl FnOnce(&Looked<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let limit = limit.max(position.frame + CALLERS);
-        let Position {
-            seq, steps, tid, ..
-        } = position;
-        let moment = Moment::after(&self.timeline, seq, steps, tid, limit)
-            .map_err(|error| of_replay(&error))?;
+        let (instant, tid) = (position.instant(), position.tid);
+        let to_come = position.calls_to_come;
+        let moment = Moment::before_calls(&self.timeline, instant, tid, to_come, limit);
+        let moment = moment.map_err(|error| of_replay(&error))?;
         let looked = self.looked(&moment, position);
         let result = with_source_copies(self.timeline.sources(), || work(&looked));
         result.map_err(|failure| looked.explained(failure))
@@ -666,6 +668,14 @@ pub fn completed_with(folder: &Path, observer: &dyn Observer) -> Result<(), Fail
 struct Untold;
 
 impl Observer for Untold {}
+
+/// Returns how many frames an expression needs: a name with a scope may be a variable of any function on the stack.
+pub(crate) fn frames_for(expression: &str) -> usize {
+    match expression.contains("::") {
+        true => MAX_FRAMES,
+        false => 1,
+    }
+}
 
 /// Converts an error of `replay` to a failure.
 #[must_use]

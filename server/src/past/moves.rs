@@ -1,7 +1,8 @@
 //! Moves through time, and what a recording holds along the way: calls, notes, output.
 
+use debuginfo::Machine;
 use replay::moves::{Direction, Note};
-use replay::{CallHead, Event, Instant, NotRecorded, Walk, Walked};
+use replay::{CallHead, Event, Instant, NotRecorded, Walk, WalkEnd, Walked};
 use serde::{Deserialize, Serialize};
 use values::quantity::duration;
 
@@ -187,10 +188,14 @@ impl Past {
         let start = self.position();
         for done in 0..some(count)? {
             let here = self.position();
-            let walked = self
-                .timeline
-                .walk(here.instant(), here.tid, walk, direction);
-            let (instant, walked) = walked.map_err(|e| of_replay(&e))?;
+            let to_come = self.look(FRAMES, |looked| Ok(looked.machine.calls_to_come()))?;
+            let thread = (here.tid, to_come);
+            let end = self.timeline.walk(here.instant(), thread, walk, direction);
+            let WalkEnd {
+                instant,
+                walked,
+                calls_to_come,
+            } = end.map_err(|e| of_replay(&e))?;
             let is_at_edge = walked == Walked::AtTheEdge;
             let position = |instant| self.timeline.position_of(instant).ok();
             // There may be several events at one position.
@@ -201,6 +206,9 @@ impl Past {
                 return Ok(report);
             }
             self.go_to_instant(instant, Some(here.tid))?;
+            if walked == Walked::Done && matches!(walk, Walk::Line | Walk::LineOver) {
+                self.choose().calls_to_come = Some(calls_to_come);
+            }
             if is_at_edge || walked == Walked::OverGap {
                 break;
             }

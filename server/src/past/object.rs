@@ -3,7 +3,7 @@
 use replay::{Block, CallHead};
 use serde::{Deserialize, Serialize};
 
-use super::{Past, of_replay};
+use super::{Past, frames_for, of_replay};
 use crate::inspect;
 use crate::protocol::Failure;
 use crate::session::hex;
@@ -83,7 +83,7 @@ impl Past {
         let here = self.position_at(at)?;
         let address = match parsed(text) {
             Some(address) => address,
-            None => self.look_at(here, 1, |looked| {
+            None => self.look_at(here, frames_for(text), |looked| {
                 inspect::evaluate_address(&looked.view(), text)
             })?,
         };
@@ -132,18 +132,25 @@ impl Past {
         let is_missing = !found.has_makers || !found.has_freers;
         Ok(ObjectReply {
             unknown: unknown.map(str::to_owned),
-            hint: is_missing
-                .then(|| format!("they are recorded with: {}", self.with_allocations())),
+            hint: self
+                .with_allocations()
+                .filter(|_| is_missing)
+                .map(|command| format!("they are recorded with: {command}")),
             ..reply
         })
     }
 
-    /// Returns the command that records allocation functions in addition to those of the program.
-    pub(super) fn with_allocations(&self) -> &'static str {
-        match self.timeline.has_every_instruction() {
+    /// Returns the command that records allocation functions in addition to those of the program; `None` if this recording was
+    /// made with it.
+    pub(super) fn with_allocations(&self) -> Option<&'static str> {
+        let settings = &self.timeline.recording().manifest().settings;
+        if settings.captures.iter().any(|capture| capture == "memory") {
+            return None;
+        }
+        Some(match self.timeline.has_every_instruction() {
             true => "hindsight record --full --memory PROGRAM",
             false => "hindsight record --memory PROGRAM",
-        }
+        })
     }
 
     fn block_report(&self, block: &Block, address: u64) -> Result<BlockReport, Failure> {

@@ -17,6 +17,7 @@ impl Past {
             true => Some(expression.to_owned()),
             false => self.in_each_call(expression, here),
         };
+        let logged = logged.filter(|logged| !self.was_logged(logged));
         match logged {
             Some(logged) => {
                 let option = format!("--log-writes {}", quoted(&logged));
@@ -41,6 +42,19 @@ impl Past {
         };
         let space = self.timeline.modules().space(here.seq);
         recorder::live::tells_writes_in_calls(&name, &space).then_some(name)
+    }
+
+    /// Returns whether the recording was made with this place as one whose writes are logged.
+    pub(super) fn was_logged(&self, place: &str) -> bool {
+        let settings = &self.timeline.recording().manifest().settings;
+        settings.log_writes.iter().any(|logged| logged == place)
+    }
+
+    /// Returns whether the recording was made with this expression as one whose value is captured.
+    pub(super) fn was_watched(&self, expression: &str) -> bool {
+        let settings = &self.timeline.recording().manifest().settings;
+        let mut captures = settings.captures.iter();
+        captures.any(|capture| capture.strip_prefix("watch ") == Some(expression))
     }
 
     /// Returns the command that records every instruction, and what to ask there.

@@ -49,6 +49,7 @@ impl Past {
             if position.tid != tid {
                 position.tid = tid;
                 position.frame = 0;
+                position.calls_to_come = None;
             }
         }
         let here = self.position();
@@ -67,6 +68,7 @@ impl Past {
             false => Position {
                 tid,
                 frame: 0,
+                calls_to_come: None,
                 ..here
             },
         }
@@ -82,9 +84,8 @@ impl Past {
             true => (None, None),
             false => {
                 let position = Position {
-                    tid: thread.tid,
                     frame: 0,
-                    ..here
+                    ..self.position_of(thread.tid)
                 };
                 let look = |looked: &Looked<'_>| Ok((Some(looked.place()), looked.held_by()?));
                 self.look_at(position, 1, look)?

@@ -6,8 +6,9 @@ use debuginfo::{Frame, Machine, Register, short_name};
 use replay::history::HistoryScope;
 use replay::{CallHead, Instant, Wrote};
 
+use super::history::changed_part;
 use super::moves::unrecorded;
-use super::{Change, Looked, Past, Position, of_replay};
+use super::{Change, Later, Looked, Past, Position, frames_for, of_replay};
 use crate::inspect::{self, Manner, MemoryPlace};
 use crate::protocol::{Code, Failure};
 use crate::verbs::{HistoryReply, LastWriteReply};
@@ -23,11 +24,13 @@ const MOST_OF_A_STACK: u64 = 8 << 20;
 /// Most writes that are counted, and most that are described at once.
 const MOST_COUNTED: usize = 100_000;
 const MOST_SHOWN: usize = 1000;
+/// Most writes to the bytes around a bit field that are searched for one that changes it.
+const MOST_AROUND: usize = 10_000;
 
 impl Past {
     /// Returns where a value lies here.
     pub(super) fn place_in_memory(&self, expression: &str) -> Result<MemoryPlace, Failure> {
-        self.look(1, |looked| {
+        self.look(frames_for(expression), |looked| {
             let place = inspect::evaluate_place(&looked.view(), expression);
             place.map_err(|failure| in_a_register(expression, looked.explained(failure)))
         })
@@ -42,29 +45,35 @@ impl Past {
     ) -> Result<LastWriteReply, Failure> {
         let (place, owner, now, bytes) = self.look_at(here, MOST_FRAMES, |looked| {
             let view = looked.view();
-            let place = inspect::evaluate_place(&view, expression);
+            let place = inspect::evaluate_place_around(&view, expression);
             let place = place.map_err(|failure| self.nowhere(expression, here, failure))?;
             let owner = frame_of(looked, place.address);
             let bytes = text(looked, &place);
             let now = inspect::evaluate(&view, expression, manner, None)?;
             Ok((place, owner, now, bytes))
         })?;
-        let wrote = self
-            .timeline
-            .last_write_before(here.instant(), place.address, place.len)
-            .map_err(|error| of_replay(&error))?;
+        let found = self.last_to_change(&place, here.instant())?;
+        let (wrote, after) = found.unzip();
         let begins_later = self.timeline.begins_later();
         let since = wrote.map_or(Instant::at(0), |wrote| wrote.after);
         let gaps = self.timeline.not_recorded(since, here.instant());
         let gaps = gaps.map_err(|error| of_replay(&error))?;
-        let after = wrote
-            .map(|wrote| self.written(&place, &wrote))
-            .transpose()?;
         let is_remapped = after.as_ref().is_some_and(|after| {
             after.not_recorded.is_none() && bytes.as_ref() != Some(&after.value)
         });
         let (span, _) = self.span_of(here, owner.as_ref())?;
-        let later = self.instructions_that_write_later(here, &place, span.1, MOST_COUNTED)?;
+        let later = match place.bits {
+            None => self.instructions_that_write_later(here, &place, span.1, MOST_COUNTED)?,
+            Some(_) => {
+                let last = self.last_to_change(&place, span.1)?;
+                let last = last.filter(|(wrote, _)| wrote.before >= here.instant());
+                last.map(|(_, last)| Later {
+                    up_to: here.seq,
+                    count: None,
+                    last,
+                })
+            }
+        };
         Ok(LastWriteReply {
             expression: expression.to_owned(),
             before: None,
@@ -75,11 +84,40 @@ impl Past {
             now: Some(now.shown),
             again: None,
             is_logged: false,
+            seen_at: None,
+            place: None,
             is_exact: true,
             begins_later: begins_later.map_err(|error| of_replay(&error))?,
             not_recorded: gaps.iter().map(unrecorded).collect(),
             hint: None,
         })
+    }
+
+    /// Finds the last write to a place before a moment. Of a bit field, one that changed it: other fields share its bytes.
+    fn last_to_change(
+        &self,
+        place: &MemoryPlace,
+        until: Instant,
+    ) -> Result<Option<(Wrote, Change)>, Failure> {
+        let mut until = until;
+        for _ in 0..MOST_AROUND {
+            let wrote = self
+                .timeline
+                .last_write_before(until, place.address, place.len)
+                .map_err(|error| of_replay(&error))?;
+            let Some(wrote) = wrote else { return Ok(None) };
+            let change = self.written(place, &wrote)?;
+            if changes(place, &change) {
+                return Ok(Some((wrote, change)));
+            }
+            until = wrote.before;
+        }
+        Err(Failure::new(
+            Code::EvalFailed,
+            format!(
+                "the last {MOST_AROUND} writes to the bytes of this bit field changed others in them"
+            ),
+        ))
     }
 
     /// Finds the instructions that wrote a value: for a variable on the stack, since its function began; for any other
@@ -91,7 +129,7 @@ impl Past {
     ) -> Result<HistoryReply, Failure> {
         let here = self.position();
         let (place, frame) = self.look_at(here, MOST_FRAMES, |looked| {
-            let place = inspect::evaluate_place(&looked.view(), expression);
+            let place = inspect::evaluate_place_around(&looked.view(), expression);
             let place = place.map_err(|failure| self.nowhere(expression, here, failure))?;
             let frame = frame_of(looked, place.address);
             Ok((place, frame))
@@ -100,18 +138,43 @@ impl Past {
         let (span, searched) = self.span_of(here, frame.as_ref())?;
         let found = timeline.writes_between(span, (place.address, place.len), MOST_COUNTED);
         let found = found.map_err(|error| of_replay(&error))?;
-        let end = wanted.end.min(wanted.start.saturating_add(MOST_SHOWN));
-        let shown = found.iter().take(end).skip(wanted.start);
-        let changes = shown.map(|at| {
+        let written = |at: &u64| {
             let wrote = timeline.wrote(*at).map_err(|error| of_replay(&error))?;
             self.written(&place, &wrote)
-        });
+        };
+        let searched = match place.bits {
+            Some(_) if found.len() > MOST_AROUND => {
+                format!("{searched}, of the first {MOST_AROUND} to its bytes")
+            }
+            _ => searched,
+        };
+        let (found, described) = match place.bits {
+            None => (found, None),
+            Some(_) => {
+                let mut changed = Vec::new();
+                for at in found.iter().take(MOST_AROUND) {
+                    let change = written(at)?;
+                    if changes(&place, &change) {
+                        changed.push((*at, change));
+                    }
+                }
+                let (found, described): (Vec<u64>, Vec<Change>) = changed.into_iter().unzip();
+                (found, Some(described))
+            }
+        };
+        let end = wanted.end.min(wanted.start.saturating_add(MOST_SHOWN));
+        let shown = wanted.start.min(found.len())..end.min(found.len());
+        let changes: Vec<Change> = match described {
+            Some(mut described) => described.drain(shown).collect(),
+            None => found[shown].iter().map(written).collect::<Result<_, _>>()?,
+        };
         Ok(HistoryReply {
             expression: expression.to_owned(),
-            changes: changes.collect::<Result<_, _>>()?,
+            changes,
             known_at: found.len(),
             left_out: found.len().saturating_sub(end),
             searched: Some(searched),
+            place: None,
             hint: None,
         })
     }
@@ -195,12 +258,22 @@ impl Past {
             steps: moment.steps,
             ..Position::of_event(moment.seq, wrote.tid)
         };
-        let (old, stand, pc) = self.look_at(at(wrote.before), 1, |looked| {
+        let (before, old, stand, pc) = self.look_at(at(wrote.before), 1, |looked| {
             let frame = looked.moment.trace.backtrace.frames.first();
             let pc = frame.map(|frame| crate::session::hex(frame.pc));
-            Ok((text(looked, place), looked.place(), pc))
+            let before = bytes(looked, place);
+            let old = before.as_deref().map(|bytes| shown(looked, place, bytes));
+            Ok((before, old, looked.place(), pc))
         })?;
-        let new = self.look_at(at(wrote.after), 1, |looked| Ok(text(looked, place)))?;
+        let (after, new) = self.look_at(at(wrote.after), 1, |looked| {
+            let after = bytes(looked, place);
+            let new = after.as_deref().map(|bytes| shown(looked, place, bytes));
+            Ok((after, new))
+        })?;
+        let unshown = before
+            .zip(after)
+            .filter(|_| old == new && place.bits.is_none())
+            .and_then(|(before, after)| changed_part(&before, &after));
         let gaps = self.timeline.not_recorded(wrote.before, wrote.after);
         let gaps = gaps.map_err(|error| of_replay(&error))?;
         // Which thread and which instruction it was is not known in a gap.
@@ -220,6 +293,7 @@ impl Past {
             via: None,
             shared: false,
             not_recorded: gaps.first().map(unrecorded),
+            unshown,
         })
     }
 }
@@ -229,15 +303,22 @@ pub(super) const NO_MEMORY: &str = "(no memory)";
 
 /// The value at a place as it is at a moment.
 fn text(looked: &Looked<'_>, place: &MemoryPlace) -> Option<String> {
+    bytes(looked, place).map(|bytes| shown(looked, place, &bytes))
+}
+
+fn shown(looked: &Looked<'_>, place: &MemoryPlace, bytes: &[u8]) -> String {
+    inspect::place_text(&looked.view(), place, bytes)
+}
+
+fn bytes(looked: &Looked<'_>, place: &MemoryPlace) -> Option<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(place.len).ok()?];
     looked.machine.memory(place.address, &mut bytes).ok()?;
-    let view = looked.view();
-    Some(inspect::bytes_text(
-        view.space,
-        view.machine,
-        &place.ty,
-        &bytes,
-    ))
+    Some(bytes)
+}
+
+/// Returns whether a write to a place is one of its value: a bit field shares its bytes with others.
+fn changes(place: &MemoryPlace, write: &Change) -> bool {
+    place.bits.is_none() || write.not_recorded.is_some() || write.old.as_ref() != Some(&write.value)
 }
 
 /// A frame in which an address lies.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, locals, show};
 use crate::inspect::{self, DisplayedAs, Manner, View};
+use crate::past::frames_for;
 use crate::protocol::{Code, Failure};
 use crate::session::{DisplayReport, LiveSession, Session, of_recorder};
 
@@ -59,7 +60,13 @@ impl Verb for Display {
             Session::Live(session) if session.has_ended() => {
                 displays.iter().map(DisplayReport::without_value).collect()
             }
-            _ => call.look(1, |view| Ok(values(view, &displays, args.full)))?,
+            _ => {
+                let frames = displays
+                    .iter()
+                    .map(|display| frames_for(&display.expression));
+                let frames = frames.max().unwrap_or(1);
+                call.look(frames, |view| Ok(values(view, &displays, args.full)))?
+            }
         };
         Ok(DisplaysReply { displays })
     }

@@ -10,7 +10,7 @@ use super::{
     Call, Command, Does, Form, Needs, Takes, Text, Verb, WaitsFor, Word, locals, print, set,
 };
 use crate::inspect::{self, Manner, ValueFormat, ValueReport};
-use crate::past::Past;
+use crate::past::{Past, frames_for};
 use crate::protocol::{Failure, Notice, NoticeKind};
 use crate::session::{LiveSession, ProgramCalls, Session, StoppedThread};
 
@@ -94,7 +94,7 @@ fn then(call: &Call<'_>, past: &Past, args: &EvalArgs) -> Result<ValueReport, Fa
     }
     let tell = |text| (call.notify)(Notice::new(NoticeKind::Warning, text));
     let manner = Manner::of_one(args.full).in_format(args.format);
-    past.look(0, |looked| {
+    past.look(frames_for(&args.expression), |looked| {
         let caller = looked.caller(&tell);
         let calls = ProgramCalls {
             caller: &caller,

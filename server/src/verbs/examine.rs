@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, memory};
 use crate::inspect::{self, View};
+use crate::past::frames_for;
 use crate::protocol::{Code, Failure};
 
 /// The `x` verb.
@@ -84,7 +85,7 @@ impl Verb for Examine {
             format => format,
         };
         let asked = Asked::read(format.as_deref().unwrap_or_default())?;
-        let reply = call.look(1, |view| {
+        let reply = call.look(frames_for(&args.at), |view| {
             let address = match goes_on {
                 true => behind_last(view)?,
                 false => memory::address(view, &args.at)?,

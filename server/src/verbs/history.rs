@@ -58,6 +58,9 @@ pub struct HistoryReply {
     /// If every instruction is recorded: where all writes were looked for: `this call of f`, `the whole run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub searched: Option<String>,
+    /// Its address, if the changes are the logged writes to there: it is no global variable, and lies there now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     /// A command that records, in a second run, which lines wrote, if this recording does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -129,11 +132,21 @@ impl Command for History {
             ))),
             None => table,
         };
+        let table = match reply.place.as_deref().filter(|_| asked.skip == 0) {
+            Some(place) => table.and(Text::line(lies_at(&reply.expression, place))),
+            None => table,
+        };
         match &reply.hint {
             Some(command) => table.and(Text::line(in_a_second_run(command))),
             None => table,
         }
     }
+}
+
+/// Says that the memory of an expression is meant, as it lies now.
+#[must_use]
+pub fn lies_at(name: &str, place: &str) -> String {
+    format!("{name} is at {place}: these are the writes to there, whatever was there before.")
 }
 
 /// Names the command that shows more.

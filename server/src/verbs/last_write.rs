@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::history::{EXPRESSION, in_a_second_run, moment, place};
+use super::history::{EXPRESSION, in_a_second_run, lies_at, moment, place};
 use super::{Call, Command, Does, Needs, Takes, Text, Verb, Word, locals, show};
 use crate::inspect::{Manner, Shown};
 use crate::past::{Change, Later};
@@ -42,6 +42,12 @@ pub struct LastWriteReply {
     /// The value is that of the last logged write.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_logged: bool,
+    /// The last event that showed the value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_at: Option<u64>,
+    /// Its address, if the answer is about the logged writes to there: it is no global variable, and lies there now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     /// Every instruction is recorded: no later one wrote it, and no other one did if there is no change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_exact: bool,
@@ -151,8 +157,10 @@ impl Command for LastWrite {
             )
         });
         let mapped = reply.is_remapped.then(|| remapped(name, reply));
-        let lines = [said]
+        let lies = reply.place.as_deref().map(|place| lies_at(name, place));
+        let lines = lies
             .into_iter()
+            .chain([said])
             .chain(mapped)
             .chain(again)
             .chain(since)
@@ -170,12 +178,10 @@ fn wrote(name: &str, change: &Change) -> String {
     if let Some(gap) = &change.not_recorded {
         return not_recorded(name, change, gap);
     }
-    let was = change.old.as_ref().map(|old| format!(", after {old}"));
+    let became = change.became(name);
     let pc = change.pc.as_ref().map(|pc| format!(" (instruction {pc})"));
     format!(
-        "{name} became {}{} at event {}{}, in thread {}.",
-        change.value,
-        was.unwrap_or_default(),
+        "{became} at event {}{}, in thread {}.",
         told(change),
         pc.unwrap_or_default(),
         change.thread

@@ -7,6 +7,7 @@ use super::write::parse_bytes;
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word};
 use crate::inspect::{self, MemoryReport, View};
 use crate::location;
+use crate::past::frames_for;
 use crate::protocol::{Code, Failure};
 use crate::session::{Session, of_recorder_text};
 
@@ -53,7 +54,7 @@ impl Verb for Memory {
 
     fn run(call: &Call<'_>, args: MemoryArgs) -> Result<MemoryReply, Failure> {
         match &args.write {
-            None => call.look(1, |view| read(view, &args, COUNT)),
+            None => call.look(frames_for(&args.at), |view| read(view, &args, COUNT)),
             Some(bytes) => write(call, &args, &parse_bytes(bytes)?),
         }
     }

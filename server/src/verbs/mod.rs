@@ -97,6 +97,7 @@ mod write;
 use serde_json::Value;
 
 pub use call::{Asked, Call};
+pub use history::lies_at;
 pub(crate) use history::moment as moment_of_change;
 pub use history::place as place_of_change;
 pub use page::PageArgs;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, show};
 use crate::os_text::OsText;
 use crate::past::{self, Past};
-use crate::protocol::Failure;
+use crate::protocol::{Code, Failure};
 use crate::session::SessionReport;
 
 /// The `open` verb.
@@ -45,7 +45,14 @@ Later commands use this session: those that inspect, and those that move in time
             .program
             .as_ref()
             .map(|program| folder.join(PathBuf::from(OsString::from(program))));
-        let path = past::located(&name, program)?;
+        let is_recording = store::recording::resolve(&name).is_ok();
+        let path = past::located(&name, program).map_err(|failure| Failure {
+            code: match is_recording {
+                true => failure.code,
+                false => Code::BadRequest,
+            },
+            ..failure
+        })?;
         let open = || match Past::open(&path, &store::temp_dir()) {
             Ok(past) if args.at_first_call => past.at_first_call(),
             opened => opened,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, locals, show};
 use crate::inspect::{self, Manner, ValueFormat, ValueReport, View};
+use crate::past::frames_for;
 use crate::protocol::Failure;
 
 /// The `print` verb.
@@ -39,7 +40,7 @@ impl Verb for Print {
     type Reply = ValueReport;
 
     fn run(call: &Call<'_>, args: PrintArgs) -> Result<ValueReport, Failure> {
-        call.look(1, |view| printed(view, &args))
+        call.look(frames_for(&args.expression), |view| printed(view, &args))
             .map_err(|failure| with_cast(failure, &args))
     }
 }

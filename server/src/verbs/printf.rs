@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word};
 use crate::inspect::{self, Manner, View};
+use crate::past::frames_for;
 use crate::protocol::{Code, Failure};
 
 /// The `printf` verb.
@@ -60,7 +61,7 @@ impl Verb for Printf {
         let (format, expressions) = taken_apart(&args.of)?;
         let parts = parts(&format)?;
         check(&parts, expressions.len())?;
-        call.look(1, |view| {
+        call.look(frames_for(&args.of), |view| {
             let mut expressions = expressions.iter();
             let mut text = String::new();
             for part in &parts {

@@ -84,8 +84,28 @@ fn set(probe: &ProbeReport) -> Vec<String> {
             lines.push(format!("  {}: {problem}", place.address));
         }
     }
-    lines.extend(probe.message.as_ref().map(|message| format!("  {message}")));
+    lines.extend(told(probe).map(|told| format!("  {told}")));
     lines
+}
+
+/// How the recorder begins the remark on a probe that existed before.
+const EXISTED: &str = "Breakpoint already exists at this location";
+
+/// The remark on a probe. If it existed before, it says what has become of its condition.
+fn told(probe: &ProbeReport) -> Option<String> {
+    let message = probe.message.as_ref()?;
+    if !probe.existed {
+        return Some(message.clone());
+    }
+    let condition = match &probe.condition {
+        Some(condition) => format!("its condition is now {condition}"),
+        None => "it has no condition".to_owned(),
+    };
+    let others = message.strip_prefix(EXISTED).unwrap_or_default();
+    Some(format!(
+        "{} exists already; {condition}{others}",
+        name(probe)
+    ))
 }
 
 /// Lists probes of a program.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word};
 use crate::inspect;
+use crate::past::frames_for;
 use crate::protocol::Failure;
 
 /// The `ptype` verb.
@@ -43,7 +44,7 @@ impl Verb for Ptype {
     type Reply = PtypeReply;
 
     fn run(call: &Call<'_>, args: PtypeArgs) -> Result<PtypeReply, Failure> {
-        call.look(1, |view| {
+        call.look(frames_for(&args.of), |view| {
             let ty = inspect::type_of(view, &args.of)?;
             Ok(PtypeReply {
                 type_name: ty.name(),

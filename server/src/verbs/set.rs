@@ -9,6 +9,7 @@ use values::{Write, WriteTarget};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word};
 use crate::inspect::{self, Manner, View};
+use crate::past::frames_for;
 use crate::protocol::{Code, ExpressionFault, Failure};
 use crate::session::{FollowMode, LiveSession, hex, of_recorder_text};
 
@@ -62,7 +63,7 @@ impl Verb for Set {
             _ => {}
         }
         if let Some(name) = inspect::kept_name(&args.target) {
-            let written = call.look(1, |view| keep(view, name, &args))?;
+            let written = call.look(frames_for(&args.value), |view| keep(view, name, &args))?;
             return Ok(SetReply {
                 results: vec![written],
             });

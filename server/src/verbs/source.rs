@@ -143,10 +143,10 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
                 let context = args.context.unwrap_or(0);
                 return inspect::function_source(space, place.after_prologue, context);
             }
-            ParsedLocation::Function(name) => {
-                let place = first_function(space, &name)?;
-                line_of(space, place.after_prologue)?
-            }
+            ParsedLocation::Function(name) => match first_function(space, &name) {
+                Ok(place) => line_of(space, place.after_prologue)?,
+                Err(failure) => first_inlined(space, &name).ok_or(failure)?,
+            },
             ParsedLocation::Address(address) => line_of(space, address)?,
         },
     };
@@ -227,9 +227,27 @@ pub(super) fn first_function(
     name: &str,
 ) -> Result<debuginfo::FunctionPlace, Failure> {
     let found = space.functions_matching(name).into_iter().next();
-    found.ok_or_else(|| {
-        let message = format!("no loaded module has a function {name}");
-        Failure::new(Code::InvalidFunction, message).hint("write function, file:line or 0xADDRESS")
+    found.ok_or_else(|| match first_inlined(space, name) {
+        Some(at) => {
+            let message = format!("{name} is inlined everywhere: it has no code of its own");
+            let hint = format!("its lines are at {}:{}", at.file, at.line);
+            Failure::new(Code::InvalidFunction, message).hint(hint)
+        }
+        None => {
+            let message = format!("no loaded module has a function {name}");
+            Failure::new(Code::InvalidFunction, message)
+                .hint("write function, file:line or 0xADDRESS")
+        }
+    })
+}
+
+/// The first line of the code of a function that is inlined everywhere.
+fn first_inlined(space: &debuginfo::AddressSpace, name: &str) -> Option<LineTarget> {
+    let place = space.function_places(name).into_iter().next()?;
+    Some(LineTarget {
+        file: place.file.to_string(),
+        line: place.line,
+        column: None,
     })
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, PtypeArgs, Takes, Text, Verb, Word};
 use crate::inspect;
+use crate::past::frames_for;
 use crate::protocol::Failure;
 
 /// The `whatis` verb.
@@ -30,7 +31,7 @@ impl Verb for Whatis {
     type Reply = WhatisReply;
 
     fn run(call: &Call<'_>, args: PtypeArgs) -> Result<WhatisReply, Failure> {
-        call.look(1, |view| {
+        call.look(frames_for(&args.of), |view| {
             let ty = inspect::type_of(view, &args.of)?;
             Ok(WhatisReply {
                 type_name: ty.name(),

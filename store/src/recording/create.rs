@@ -200,6 +200,13 @@ fn named(path: &Path) -> Result<PathBuf> {
         b"" if bytes.is_empty() => "it is empty",
         b"" | b"." | b".." => "it is a folder that is there already",
         _ if name == RECORDING_SUFFIX.as_bytes() => "there is nothing before the ending",
+        // Otherwise the recording would come beside the folder.
+        _ if given.len() < bytes.len()
+            && !name.ends_with(RECORDING_SUFFIX.as_bytes())
+            && path.is_dir() =>
+        {
+            "it is a folder that is there already"
+        }
         _ => return Ok(with_suffix(path)),
     };
     Err(Error::BadName {

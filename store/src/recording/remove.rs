@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::format::{
     COLUMNS_DIR, CORE_LINK_FILE, DEFINITIONS_FILE, INCOMPLETE_FILE, INSTRUCTIONS_DIR,
     INSTRUCTIONS_FILE, LABELS_FILE, LOG_DIR, MANIFEST_FILE, MEMORY_DIR, MEMORY_SUFFIX, MODULES_DIR,
-    MODULES_INDEX_FILE, NOTES_FILE, PACKED_FILE, SEAL_STATE_FILE, SEGMENT_SUFFIX,
+    MODULES_INDEX_FILE, NOTES_FILE, PACKED_FILE, SEAL_STATE_FILE, SEGMENT_SUFFIX, SPARE_FILES,
 };
 
 /// The ending of a document that was being written when its writer died.
@@ -22,7 +22,7 @@ const PARTS: [(&str, fn(&str) -> bool); 4] = [
     (LOG_DIR, is_segment),
     (COLUMNS_DIR, is_column),
     (MEMORY_DIR, is_snapshot),
-    (INSTRUCTIONS_DIR, |name| name == INSTRUCTIONS_FILE),
+    (INSTRUCTIONS_DIR, is_of_instructions),
 ];
 /// The files beside them, the manifest last.
 const BESIDE: [&str; 6] = [
@@ -195,6 +195,11 @@ fn is_column(name: &str) -> bool {
         || is_document(name, SEAL_STATE_FILE)
 }
 
+/// An interrupted recorder leaves those that keep room.
+fn is_of_instructions(name: &str) -> bool {
+    name == INSTRUCTIONS_FILE || SPARE_FILES.contains(&name)
+}
+
 fn is_document(name: &str, document: &str) -> bool {
     name.strip_suffix(DRAFT_SUFFIX).unwrap_or(name) == document
 }
@@ -218,7 +223,9 @@ mod tests {
         crate::labels::change(&recording, &[("a".into(), Some("b".into()))].into()).unwrap();
         let instructions = recording.dir().join(INSTRUCTIONS_DIR);
         fs::create_dir_all(&instructions).unwrap();
-        fs::write(instructions.join(INSTRUCTIONS_FILE), "123").unwrap();
+        for file in SPARE_FILES.into_iter().chain([INSTRUCTIONS_FILE]) {
+            fs::write(instructions.join(file), "123").unwrap();
+        }
         let copies = recording.dir().join("modules/000000");
         fs::create_dir_all(&copies).unwrap();
         fs::write(copies.join("libx.so"), "12345").unwrap();

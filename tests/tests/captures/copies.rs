@@ -95,6 +95,30 @@ fn copies_that_nobody_waits_for_are_gaps() {
     );
 }
 
+/// So are copies by time that the recorder was too slow for: the program does not wait for these.
+#[test]
+fn copies_that_come_too_late_are_gaps() {
+    let scratch = Scratch::new("late");
+    let program = Program::new(fixture_artifact("steady", "steady"), scratch.path())
+        .args(["steady", "20000"])
+        .ending(21);
+    let (_, recording) = Hindsight::record(&scratch, &["--snapshot", "every=1ms"], &program);
+    let made = recording.number(
+        "SELECT count(*) FROM events WHERE kind = 'snapshot' AND aux IN ('interval', 'exit')",
+    );
+    let left_out = recording.number(
+        "SELECT coalesce(sum(lost), 0)::bigint FROM gaps WHERE reason = 'memory not copied'",
+    );
+    let due = recording
+        .number("SELECT (max(ts_ns) - min(ts_ns)) / 1000000 FROM events WHERE kind = 'snapshot'");
+    // The first patches are written between the first copy and the time from which the others are due.
+    assert!(
+        (made + left_out) * 4 >= due * 3,
+        "{made} made, {left_out} left out of {due}"
+    );
+    assert!(left_out > 0 || made >= due, "{made} made of {due}");
+}
+
 /// A library that is loaded later does not cause a full copy of memory.
 #[test]
 fn libraries_that_come_later_copy_no_memory() {

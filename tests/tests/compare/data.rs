@@ -208,7 +208,7 @@ fn unknown_arguments_are_not_called_the_same() {
         );
     }
     let text = compare(&scratch, &["good", "bad", "--no-code"]).text();
-    let said = "with the same arguments as far as they are known";
+    let said = "with the same calls inside (its arguments are not compared)";
     assert!(text.contains(said), "{text}");
     assert!(!text.contains("with the same arguments and"), "{text}");
     // What was accepted shows it.
@@ -216,6 +216,38 @@ fn unknown_arguments_are_not_called_the_same() {
     ends_with(&compare(&scratch, &accept), 0);
     let text = compare(&scratch, &accept).text();
     assert!(!text.contains("nothing that is compared"), "{text}");
+}
+
+const HALVES: &str = r#"#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int c, char **v) { printf("%g\n", ldexp(atof(c > 1 ? v[1] : "1"), -2)); return 0; }
+"#;
+
+#[test]
+fn known_arguments_that_are_not_compared_are_not_called_the_same() {
+    let scratch = Scratch::new("compare-stubs");
+    made(
+        &scratch,
+        "first",
+        "gcc -O0 -s -o app app.c -lm",
+        HALVES,
+        &[],
+    );
+    for (name, arg) in [("one", "1.5"), ("two", "2.5")] {
+        record(
+            &scratch,
+            name,
+            &[],
+            &Program::new(scratch.join("first/app"), scratch.path()).args([arg]),
+        );
+    }
+    let text = compare(&scratch, &["one", "two"]).text();
+    assert!(text.contains("ldexp@plt(x=2.5, exponent=-2)"), "{text}");
+    let said =
+        "ldexp@plt ended differently, with the same calls inside (its arguments are not compared)";
+    assert!(text.contains(said), "{text}");
+    assert!(!text.contains("the same arguments"), "{text}");
 }
 
 #[test]

@@ -462,7 +462,7 @@ fn too_few_recordings_do_not_say_what_is_slower() {
         ends_with(&ended, 3);
     };
     let few = ["--baseline", "one", "--candidate", "two"];
-    let why = "1 recording and 1 recording cannot show a difference";
+    let why = "one recording a side is too few to show a difference";
     refused(&few, why, "make 5 of each build at least");
     let few = ["--baseline", "one", "two", "--candidate", "two", "one"];
     refused(&few, "chance alone does that in 16.7 %", "make 5 of each");
@@ -675,9 +675,10 @@ fn what_recording_more_calls_costs_is_told() {
     // A report takes out what a comparison does, but for the median.
     let report = Hindsight::command(&scratch, &["report", "two0"]).run();
     let taken = |text: &str| {
-        let line = text.lines().find(|line| line.contains("taken out: "));
-        line.expect("it is told")
-            .contains(" ns within each call and ")
+        let line = text
+            .lines()
+            .find(|line| line.contains("the cost of recording: "));
+        line.expect("it is told").contains(" ns within each call, ")
     };
     assert!(taken(&report.text()) && taken(&sides(&own, &other).text()));
 }

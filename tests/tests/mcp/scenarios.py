@@ -560,9 +560,26 @@ async def named(tools, recording, program):
         assert waits is None or "[default: 20000]" in waits["description"], tool.name
 
 
+async def inlined(tools, recording):
+    """A function without calls of its own is known, and so are writes of the other kind."""
+    of = {"recording": recording}
+    none = await tools("debug_query", function={"equals": "push"}, **of)
+    assert none["events"] == [] and "push is inlined everywhere" in none["hint"], none
+    assert none["hint"].endswith(("fill; main", "main; fill")), none
+    shown = await tools.text("debug_source", location="push", **of)
+    assert "total += n" in shown, shown
+    error = await tools.refused("debug_source", location="push", wholeFunction=True, **of)
+    assert "inlined everywhere" in error["message"] and "inlined.c:4" in error["hint"], error
+    none = await tools("debug_query", eventType=["write"], **of)
+    assert none["events"] == [] and "logged_write" in none["hint"], none
+    made = await tools("debug_query", eventType=["logged_write"], **of)
+    assert [write["target"] for write in made["events"]] == ["total"] * 4 and "hint" not in made, made
+
+
 if __name__ == "__main__":
     scenarios = (
-        live, recorded, filters, mistakes, waiting, progress, last, logged, traced, compared, offered, full, launched, executed, named
+        live, recorded, filters, mistakes, waiting, progress, last, logged, traced, compared, offered, full, launched, executed, named,
+        inlined
     )
     scenario = {f.__name__: f for f in scenarios}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])

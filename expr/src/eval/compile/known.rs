@@ -60,7 +60,8 @@ pub fn known_local(name: &str, space: &AddressSpace, pc: u64) -> Option<Known> {
                 return place_of_value(compiler, member);
             }
         }
-        Some(Known::Nothing)
+        let is_outside = compiler.evaluator.is_declared_around(name);
+        (!is_outside).then_some(Known::Nothing)
     })
 }
 

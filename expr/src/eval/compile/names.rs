@@ -34,7 +34,10 @@ impl Compiler<'_, '_> {
                 return Ok(Some(member));
             }
         }
-        Ok(None)
+        match self.evaluator.is_declared_around(name) {
+            true => Err(not(format!("{name} is in the frame of another function"))),
+            false => Ok(None),
+        }
     }
 
     pub(super) fn variable(&self, variable: &Variable) -> Result<Static> {

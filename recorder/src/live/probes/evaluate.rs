@@ -1,5 +1,6 @@
 //! Evaluates conditions and messages in a stopped thread.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use debuginfo::backtrace;
@@ -63,31 +64,45 @@ impl Filled {
 /// Time limit for a condition, a message or a displayed value.
 const JUDGE_TIME: Duration = Duration::from_secs(1);
 
-/// The number of frames that a message may need.
-pub(crate) fn frames_of(template: &Template) -> usize {
-    let has_path =
-        |part: &Part| matches!(part, Part::Value { expression, .. } if expression.names_scopes());
-    match template.parts.iter().any(has_path) {
-        true => MOST_FRAMES,
-        false => FRAMES,
+/// Renders a part of a message with as few frames as it needs; `in_frames` asks with a number of frames.
+pub(crate) fn part_with_few_frames(
+    part: &Part,
+    in_frames: impl Fn(usize, &dyn Fn(&Context<'_>) -> Result<String, String>) -> Result<String, String>,
+) -> Result<String, String> {
+    let options = RenderOptions::one_of_many();
+    let needs_more = Cell::new(false);
+    let few = in_frames(FRAMES, &|context| {
+        let rendered = part.render(context, &options);
+        needs_more.set(rendered.is_err() && part.needs_callers(context));
+        rendered
+    });
+    match needs_more.get() {
+        true => in_frames(MOST_FRAMES, &|context| part.render(context, &options)),
+        false => few,
     }
 }
 
-/// Judges a condition with as few frames as it needs; `holds` does so with a number of frames.
+/// Judges a condition with as few frames as it needs; `in_frames` asks with a number of frames.
 pub(crate) fn with_few_frames(
     condition: &Expression,
-    holds: impl Fn(usize) -> Result<bool, String>,
+    in_frames: impl Fn(usize, &dyn Fn(&Context<'_>) -> Result<bool, String>) -> Result<bool, String>,
 ) -> Result<bool, String> {
+    let needs_more = Cell::new(false);
+    let judge = |context: &Context<'_>| {
+        let held = holds_in(condition, context);
+        needs_more.set(held.is_err() && condition.needs_callers(context));
+        held
+    };
     // Most conditions need no caller, and finding it takes as long as all the rest.
-    match holds(1).or_else(|_| holds(FRAMES)) {
-        // The condition may name an outer function.
-        Err(_) if condition.names_scopes() => holds(MOST_FRAMES),
-        called => called,
+    let few = in_frames(1, &judge).or_else(|_| in_frames(FRAMES, &judge));
+    match needs_more.get() {
+        true => in_frames(MOST_FRAMES, &judge),
+        false => few,
     }
 }
 
 /// Returns whether a condition holds.
-pub(crate) fn holds_in(condition: &Expression, context: &Context<'_>) -> Result<bool, String> {
+fn holds_in(condition: &Expression, context: &Context<'_>) -> Result<bool, String> {
     let parsed = condition.within(context);
     let parsed = parsed.map_err(|error| error.one_line())?;
     let holds = expr::evaluate_condition(&parsed, context);
@@ -105,8 +120,8 @@ pub(crate) struct Evaluator<'a> {
 
 impl Evaluator<'_> {
     pub fn evaluate_condition(&self, tid: Tid, condition: &Expression) -> Result<bool, String> {
-        with_few_frames(condition, |frames| {
-            self.in_frames(tid, frames, |context| holds_in(condition, context))?
+        with_few_frames(condition, |frames, work| {
+            self.in_frames(tid, frames, work)?
         })
     }
 
@@ -143,17 +158,13 @@ impl Evaluator<'_> {
         let Some(template) = message.map(Message::template) else {
             return Filled::default();
         };
-        let most = frames_of(template);
         let mut scripts = self.probes.scripts.in_message(id).iter();
         Filled::of(template, |part| match part {
             Part::Script { .. } => {
                 let script = scripts.next().ok_or_else(|| "it is gone".to_owned());
                 script.and_then(|script| self.script_text(tid, script))
             }
-            part => {
-                let options = RenderOptions::one_of_many();
-                self.in_frames(tid, most, |context| part.render(context, &options))?
-            }
+            part => part_with_few_frames(part, |frames, work| self.in_frames(tid, frames, work)?),
         })
     }
 

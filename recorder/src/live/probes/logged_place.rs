@@ -374,7 +374,7 @@ fn placed_in(
 
 /// A thread is needed: for a variable of a function, or for one that each thread has.
 fn in_calls_or(text: &str, expression: &expr::Expr, space: &AddressSpace) -> Unplaced {
-    local(expression, space).unwrap_or_else(|| Unplaced::Refused(of_each_thread(text)))
+    local(text, expression, space).unwrap_or_else(|| Unplaced::Refused(of_each_thread(text)))
 }
 
 /// Explains why an expression has no value, and what to do.
@@ -384,7 +384,7 @@ fn unplaced(
     space: &AddressSpace,
     error: EvalError,
 ) -> Unplaced {
-    if let Some(local) = local(expression, space) {
+    if let Some(local) = local(text, expression, space) {
         return local;
     }
     match error.missing {
@@ -466,7 +466,7 @@ impl Machine for OfProgram<'_> {
 }
 
 /// What to do about a name of a function's local variable: `FUNCTION::NAME` is logged in its calls.
-fn local(expression: &expr::Expr, space: &AddressSpace) -> Option<Unplaced> {
+fn local(text: &str, expression: &expr::Expr, space: &AddressSpace) -> Option<Unplaced> {
     let names = expr::names(expression);
     let (asked, (function, name)) = names
         .iter()
@@ -480,9 +480,27 @@ fn local(expression: &expr::Expr, space: &AddressSpace) -> Option<Unplaced> {
     let message = format!(
         "{name} is a variable of {function}, which has a place in memory only while {function} runs"
     );
+    let qualified = with_function(text, &name, &function);
+    // The variable alone may be too large, and what is reached through it may move.
+    let in_calls = match logged_variable::in_each_call(&qualified, (&function, &name), space) {
+        Ok(_) => format!("log it in each call: --log-writes {qualified}; or "),
+        Err(_) => String::new(),
+    };
     Some(Unplaced::Refused(Diagnostic::new(message).with_hint(format!(
-        "log it in each call: --log-writes {function}::{name}; or see it at each pass: --logpoint {function} '{name}={{{name}}}'; or find every write afterwards: record --full, then last-write {name}"
+        "{in_calls}see it at each pass: --logpoint {function} '{text}={{{text}}}'; or find every write afterwards: record --full, then last-write {text}"
     ))))
+}
+
+/// Puts a function before its variable in an expression: `work::cache.head` of `cache.head`.
+fn with_function(text: &str, name: &str, function: &str) -> String {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut found = text.match_indices(name).map(|(at, _)| at);
+    let begins = found.find(|at| {
+        let (before, behind) = (&text[..*at], &text[at + name.len()..]);
+        !before.ends_with(|c: char| is_word(c) || ".>:".contains(c)) && !behind.starts_with(is_word)
+    });
+    let (before, rest) = text.split_at(begins.unwrap_or(0));
+    format!("{before}{function}::{rest}")
 }
 
 /// Finds a function of the program's own modules that has a variable of that name, `FUNCTION::NAME` or `NAME`.

@@ -91,7 +91,7 @@ fn found_place(space: &AddressSpace, found: LinePlace) -> ProbePlace {
         line: (found.line != 0).then_some(found.line),
         column: (found.column != 0).then_some(found.column),
     };
-    let to_come = calls_before(space, found.address, &meant);
+    let to_come = space.calls_before(found.address, meant.function.as_deref());
     named(space, found.address, meant, to_come)
 }
 
@@ -101,17 +101,8 @@ fn entry(space: &AddressSpace, address: u64) -> ProbePlace {
         function: space.function_at(address).map(|function| function.name),
         ..Meant::default()
     };
-    let to_come = calls_before(space, address, &meant);
+    let to_come = space.calls_before(address, meant.function.as_deref());
     named(space, address, meant, to_come)
-}
-
-/// A breakpoint stops before the inlined calls at the beginning of the function or statement that it refers to.
-fn calls_before(space: &AddressSpace, address: u64, meant: &Meant) -> usize {
-    let calls = space.calls_at(address);
-    let inner = calls.iter().rev().take_while(|call| call.begins);
-    inner
-        .take_while(|call| call.name.as_deref() != meant.function.as_deref())
-        .count()
 }
 
 /// Returns a place with the name of a stop there.

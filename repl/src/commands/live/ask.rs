@@ -193,7 +193,7 @@ fn leave_on_interrupt() {
         };
         if let Err(Error::Interrupted) = interrupts.wait(std::future::pending::<()>()) {
             eprintln!(
-                "\nhindsight: stopped waiting; a program is still running (wait again with `hindsight await`, stop it with `hindsight pause`); a recording stays where it was"
+                "\nhindsight: Stopped waiting. The program is still running: wait again with `hindsight await`, or stop it with `hindsight pause`. A recording stays at its event."
             );
             std::process::exit(exit::from_signal(libc::SIGINT).into());
         }

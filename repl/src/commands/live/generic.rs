@@ -2,12 +2,14 @@
 
 use std::any::Any;
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use serde_json::{Map, Value};
 use server::os_text::OsText;
+use server::protocol::{Code, Failure};
 use server::session::{MotionReport, StopReport};
 use server::verbs::{
     ALL, Command, CommandVisitor, Commands, CommandsArgs, Description, Does, Form, LinesOf, Needs,
@@ -18,6 +20,7 @@ use super::ask::{Common, Patience, answer, fetch};
 use super::{Link, Origin};
 use crate::duration;
 use crate::error::Error;
+use crate::recording;
 use crate::render::{Align, Column, Layout, Paint, Table, Terminal, escaped};
 
 /// The names and aliases of verbs as command lines write them, in the order of [`ALL`].
@@ -224,8 +227,18 @@ impl CommandVisitor for Run<'_> {
             (None, Needs::Daemon, _) if V::DOES == Does::Change => Patience::Search,
             (None, _, _) => Patience::Answer,
         };
+        let expression = match V::NEEDS == Needs::Recording && V::DOES == Does::Look {
+            true => expression(V::WORDS, &args),
+            false => None,
+        };
         let args = V::read(args).map_err(|wrong| Error::usage(wrong.message, wrong.hint))?;
         let reply = fetch::<V>(&common, link, &args, patience);
+        let reply = reply.map_err(|error| match &expression {
+            Some(word) if !link.is_prompt() && link.past().is_none() => {
+                taken_as_expression(error, V::NAME, word)
+            }
+            _ => error,
+        });
         if let Some(report) = reply.as_ref().ok().and_then(V::begun) {
             link.begun(report, Origin::Found);
         }
@@ -246,6 +259,47 @@ impl CommandVisitor for Run<'_> {
             false => written(&V::text(reply, &args), link.terminal()),
         })
     }
+}
+
+/// The expression, if it is a single word.
+fn expression(words: &[Word], args: &Map<String, Value>) -> Option<String> {
+    let word = words.iter().find(|word| word.form == Form::Expression)?;
+    let text = args.get(word.field)?.as_str()?;
+    let is_word = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+    text.chars().all(is_word).then(|| text.to_owned())
+}
+
+/// Says that a single word was taken as an expression: it may have been meant as a recording, or for one.
+fn taken_as_expression(error: Error, verb: &str, word: &str) -> Error {
+    let failure = match error {
+        Error::Live {
+            source: server::Error::Failed(failure),
+        } => failure,
+        other => return other,
+    };
+    let name = recording::like(Path::new(word));
+    let has_no_session = failure.code == Code::NoSession;
+    if !has_no_session && (failure.code != Code::EvalFailed || name.is_none()) {
+        return Error::from(server::Error::Failed(failure));
+    }
+    let verb = verb.replace('_', "-");
+    let of_recording = match name {
+        Some(name) => format!("{} EXPRESSION", store::shell::word(&name)),
+        None => format!("RECORDING {word}"),
+    };
+    let taken = format!("{word} was taken as an expression");
+    let of_recording = format!("of a recording: hindsight {verb} {of_recording}");
+    let (message, hint) = match (has_no_session, failure.hint) {
+        (true, _) => (format!("{taken}, and {}", failure.message), of_recording),
+        (false, Some(hint)) => (failure.message, format!("{hint} ({taken}; {of_recording})")),
+        (false, None) => (failure.message, format!("{taken}; {of_recording}")),
+    };
+    let told = Failure {
+        message,
+        hint: Some(hint),
+        ..*failure
+    };
+    Error::from(server::Error::Failed(Box::new(told)))
 }
 
 /// The line of a breakpoint that hides the stop itself.

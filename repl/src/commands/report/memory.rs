@@ -63,7 +63,7 @@ fn totals(out: &mut dyn Write, found: &MemoryReport) -> io::Result<()> {
     if let Some(peak) = found.peak {
         let when = duration(u64::try_from(peak.ts_ns).unwrap_or(0));
         let seq = peak.seq;
-        writeln!(out, "peak: {} after {when} (seq {seq})", held(peak.held))?;
+        writeln!(out, "peak: {} at {when} (seq {seq})", held(peak.held))?;
     }
     let (made, freed) = (held(found.made), held(found.freed));
     writeln!(out, "allocated: {made}; freed: {freed}")

@@ -167,7 +167,7 @@ fn notes(out: &mut dyn Write, found: &Report, raw: bool) -> io::Result<()> {
     }
     write!(
         out,
-        "taken out: {:.0} ns within each call and {:.0} ns in its caller, what recording it cost",
+        "subtracted as the cost of recording: {:.0} ns within each call, {:.0} ns in its caller",
         cost.inside_ns, cost.outside_ns
     )?;
     if cost.held_ns > 0 {

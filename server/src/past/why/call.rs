@@ -5,7 +5,7 @@ use replay::CallHead;
 use store::control::ValueKind;
 
 use super::super::words::Word;
-use super::super::{Past, Position, of_replay};
+use super::super::{Past, Position, frames_for, of_replay};
 use super::value::number;
 use super::{CALLERS, WhyReply};
 use crate::inspect::{self, Manner};
@@ -209,7 +209,7 @@ impl Past {
                 _ if word.is_raw => {}
                 _ => {
                     let option = match word.is_address {
-                        true => Some(self.with_allocations().to_owned()),
+                        true => self.with_allocations().map(str::to_owned),
                         false => callers.first().and_then(|caller| self.each_line_of(caller)),
                     };
                     let why = format!(
@@ -233,7 +233,7 @@ impl Past {
         let Some(tid) = call.tid else { return false };
         let position = Position::of_event(call.start, tid);
         for expression in watched.take(WATCHED) {
-            let value = self.look_at(position, 1, |looked| {
+            let value = self.look_at(position, frames_for(expression), |looked| {
                 inspect::evaluate(&looked.view(), expression, Manner::of_many(false), None)
             });
             let shown = value.ok().map(|value| value.shown);

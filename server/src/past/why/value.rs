@@ -7,7 +7,7 @@ use super::WhyReply;
 use crate::inspect::Manner;
 use crate::past::Change;
 use crate::protocol::Failure;
-use crate::verbs::LastWriteReply;
+use crate::verbs::{LastWriteReply, lies_at};
 
 /// Most open calls that are reported.
 const OPEN: usize = 4;
@@ -27,7 +27,13 @@ impl Past {
         reply.seq = here.seq;
         let last = self.last_write_at(expression, Manner::of_many(false), here, is_interrupted)?;
         reply.later.clone_from(&last.later);
-        let is_stale = self.value_now(reply, &last, here);
+        if let Some(place) = &last.place {
+            reply.step(here.seq, 0, "value", lies_at(expression, place));
+        }
+        let seen = last.now.as_ref().and_then(|now| now.stale_since);
+        let seen = seen.or(last.seen_at).unwrap_or_default();
+        let is_old = self.value_now(reply, &last, here);
+        let is_stale = is_old && !last.is_exact && seen < here.seq;
         let is_logged_later = last.later.as_ref().is_some_and(|later| later.last.is_write);
         let Some(after) = &last.after else {
             if last.is_exact {
@@ -35,14 +41,25 @@ impl Past {
                 reply.step(here.seq, 0, "value", text);
                 return Ok(());
             }
+            let was_watched = self.was_watched(expression);
+            let although = match was_watched {
+                true => ", although it was watched: no recorded call could show it",
+                false => "",
+            };
+            let saw_none = self.saw_no_write(expression, here, "no write to it up to then");
             let why = format!(
-                "the recording shows no value of {expression} up to event {}",
-                here.seq
+                "the recording shows no value of {expression} up to event {}{although}{}",
+                here.seq,
+                saw_none.unwrap_or_default()
             );
-            let rerun = self.second_run(expression, here);
-            let rerun = rerun.map_or(String::new(), |rerun| format!(", or {rerun}"));
-            let option = format!("record with --watch '{expression}'{rerun}");
-            reply.end(why, Some(option).filter(|_| !is_logged_later));
+            let watched = format!("record with --watch '{expression}'");
+            let options = [
+                Some(watched).filter(|_| !was_watched),
+                self.second_run(expression, here),
+            ];
+            let options: Vec<String> = options.into_iter().flatten().collect();
+            let is_any = !options.is_empty() && !is_logged_later;
+            reply.end(why, is_any.then(|| options.join(", or ")));
             return Ok(());
         };
         if let Some(again) = &last.again {
@@ -79,7 +96,11 @@ impl Past {
                 format!("between event {since} and")
             });
             let seq = after.seq;
-            let why = format!("which statement wrote it {between} event {seq} was not recorded");
+            let saw_none = self.saw_no_write(expression, here, "no such write");
+            let saw_none = saw_none.unwrap_or_default();
+            let why = format!(
+                "which statement wrote it {between} event {seq} was not recorded{saw_none}"
+            );
             let rerun = match last.again {
                 _ if is_logged_later => None,
                 Some(_) => None,
@@ -88,11 +109,18 @@ impl Past {
             reply.end(why, rerun);
         }
         if is_stale {
+            let seen = seen.max(after.seq);
+            let was_watched = self.was_watched(expression);
+            let recorded = match was_watched {
+                true => ", where the watch recorded it last,",
+                false => "",
+            };
             let why = format!(
-                "whether it changed between event {} and {}",
-                after.seq, here.seq
+                "whether it changed between event {seen}{recorded} and {}",
+                here.seq
             );
-            reply.end(why, Some(format!("record with --watch '{expression}'")));
+            let option = format!("record with --watch '{expression}'");
+            reply.end(why, Some(option).filter(|_| !was_watched));
         }
         Ok(())
     }
@@ -112,6 +140,7 @@ impl Past {
                     "no write to {name} is recorded between event {} and event {}",
                     write.seq, here.seq
                 ),
+                None if event >= here.seq => format!("{name} was seen at event {event}"),
                 None => format!(
                     "{name} was seen at event {event}, and may have changed up to event {}",
                     here.seq
@@ -221,15 +250,10 @@ impl Past {
 
 /// Describes the line that wrote a value, if the write itself is recorded.
 fn written(expression: &str, write: &Change) -> String {
-    let old = write.old.as_ref().map(|old| format!(", after {old}"));
+    let became = write.became(expression);
     let gap = write.not_recorded.as_ref();
     let gap = gap.map(|gap| format!(", not recorded: {gap}"));
-    let (old, gap) = (old.unwrap_or_default(), gap.unwrap_or_default());
-    format!(
-        "{expression} became {}{old}{}{gap}",
-        write.value,
-        place(write)
-    )
+    format!("{became}{}{}", place(write), gap.unwrap_or_default())
 }
 
 /// Describes the line of a write.

@@ -1,0 +1,127 @@
+//! Variables of the functions that a nested function is declared in.
+
+use debuginfo::Diagnostic;
+use debuginfo::location::{FrameContext, at_frame};
+use debuginfo::scope::{self, Enclosing, variable_at};
+use debuginfo::value::Value;
+
+use crate::Expression;
+use crate::ast::{Expr, ExprKind, Span};
+use crate::eval::{Answer, Context, EvalError, Evaluator, with_evaluator};
+
+impl Expression {
+    /// Returns whether its value may depend on a far caller of the frame: it names a scope, or a variable of a function
+    /// around the frame's function in the source.
+    #[must_use]
+    pub fn needs_callers(&self, context: &Context<'_>) -> bool {
+        let parsed = || self.within(context).ok();
+        self.names_scopes()
+            || parsed().is_some_and(|parsed| {
+                with_evaluator(context, |evaluator| evaluator.names_outer_variable(&parsed))
+            })
+    }
+}
+
+impl Evaluator<'_> {
+    fn names_outer_variable(&self, expr: &Expr) -> bool {
+        let mut names = match &expr.kind {
+            ExprKind::Name(name) => self.variable(name).is_none() && self.is_declared_around(name),
+            _ => false,
+        };
+        expr.kind
+            .for_each_child(|child| names = names || self.names_outer_variable(child));
+        names
+    }
+
+    /// Returns whether a function around the frame's function in the source declares a variable of this name.
+    pub(super) fn is_declared_around(&self, name: &str) -> bool {
+        let around = scope::enclosing(self.site);
+        around.iter().any(|outer| declares(outer, name))
+    }
+
+    /// Returns a variable of the innermost function around the frame's function in the source that declares it.
+    pub(super) fn declared_around(&self, name: &str, at: Span) -> Answer<Option<Value>> {
+        let around = scope::enclosing(self.site);
+        let Some(level) = around.iter().position(|outer| declares(outer, name)) else {
+            return Ok(None);
+        };
+        let outer = &around[level];
+        let mut own = outer.variables().into_iter();
+        let fixed = own.find(|one| one.name == name && one.is_static(self.site));
+        if let Some(fixed) = fixed {
+            return Ok(Some(fixed.read(self.site)));
+        }
+        let unknown = |why: Diagnostic| {
+            let what = Diagnostic {
+                message: format!("{name} is a variable of {}: {}", outer.name, why.message),
+                hint: why.hint,
+            };
+            EvalError::unknown(at, what)
+        };
+        let mut index = self.context.index;
+        for outer in &around[..=level] {
+            index = self.frame_around(index, outer).map_err(unknown)?;
+        }
+        let read = self.in_site(index, |site| {
+            variable_at(site, name).map(|variable| variable.read(site))
+        });
+        match read.flatten() {
+            Some(value) => Ok(Some(value)),
+            None => Err(unknown(
+                "it is not in scope where that function stands".into(),
+            )),
+        }
+    }
+
+    /// Finds the frame of the call that frame `index`, of a function nested in `outer`, belongs to.
+    fn frame_around(&self, index: usize, outer: &Enclosing) -> Result<usize, Diagnostic> {
+        let link = self.in_site(index, scope::static_link).unwrap_or(Ok(None));
+        let link = link.map_err(|why| Diagnostic {
+            message: why.reason,
+            hint: why.hint,
+        })?;
+        let inner = index + 1..self.context.frames.len();
+        let is_call = |at: &usize| self.in_site(*at, |site| outer.is_at(site)) == Some(true);
+        let mut calls = inner.filter(is_call);
+        let Some(link) = link else {
+            return match (calls.next(), calls.next()) {
+                (Some(only), None) => Ok(only),
+                (None, _) => Err(format!("no call of {} is among the frames", outer.name).into()),
+                _ => Err(format!(
+                    "{} is called several times, and which call this one belongs to is not known",
+                    outer.name
+                )
+                .into()),
+            };
+        };
+        let base = |at: &usize| self.in_site(*at, scope::frame_base)?.ok();
+        let cfa = |at: usize| self.context.frames.get(at)?.cfa;
+        let holds = |at: &usize, slot: u64| {
+            let (Some(below), Some(end)) = (cfa(at - 1), cfa(*at)) else {
+                return false;
+            };
+            (below..end).contains(&slot)
+        };
+        let is_it = |at: &usize| match link.base {
+            Some(stated) if base(at) == Some(stated) => true,
+            _ => link.slot.is_some_and(|slot| holds(at, slot)),
+        };
+        calls
+            .find(is_it)
+            .ok_or_else(|| format!("its call of {} is not among the frames", outer.name).into())
+    }
+
+    fn in_site<T>(&self, index: usize, work: impl FnOnce(&FrameContext<'_>) -> T) -> Option<T> {
+        let Context {
+            space,
+            machine,
+            frames,
+            ..
+        } = self.context;
+        at_frame(space, machine, frames, index, work)
+    }
+}
+
+fn declares(outer: &Enclosing, name: &str) -> bool {
+    outer.variables().iter().any(|one| one.name == name)
+}
