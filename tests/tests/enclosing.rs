@@ -58,7 +58,7 @@ fn a_nested_function_sees_the_variables_of_its_own_call() {
         &["--logpoint", &place, "{swaps}/{dir}/{LIMIT}"],
         &program,
     );
-    let rows = live.rows("SELECT text FROM events WHERE kind = 'log' ORDER BY seq");
+    let rows = live.rows("SELECT text FROM events WHERE kind = 'logpoint' ORDER BY seq");
     let live: Vec<&str> = rows.iter().filter_map(|row| row["text"].as_str()).collect();
     assert_eq!(live, expected);
     let condition = format!("break {place} if swaps == 2 && dir == -1");

@@ -267,3 +267,29 @@ fn a_step_out_of_a_call_stops_at_the_next_line() {
     ];
     assert_eq!(lines_of(&recording.prompt(&out).text()), [4, 5, 11, 12]);
 }
+
+const EARLIER: &str = r#"int g;
+int a(int x) {
+  g += x;
+  return g;
+}
+int b(int x) {
+  g *= x;
+  return g;
+}
+int main(void) {
+  int r = 1;
+  r = a(2) + b(a(3));
+  return r != 27;
+}
+"#;
+
+/// As in gdb: what the caller's line has called before is on the way back.
+#[test]
+fn a_step_back_enters_the_calls_that_the_callers_line_has_made_before() {
+    let (_scratch, recording) = recorded("full-earlier", EARLIER);
+    let begin = ["break b", "goto first", "continue", "delete"];
+    let steps = [&begin[..], &["step-back"; 8]].concat();
+    let stepped = lines_of(&recording.prompt(&steps).text());
+    assert_eq!(stepped, [7, 6, 4, 3, 2, 4, 3, 2, 12]);
+}

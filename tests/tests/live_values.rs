@@ -1,7 +1,7 @@
 //! Goal: a user sees the program's values, and the program gets the user's changes. Method: a fixture with values of every
 //! kind; the program itself prints what it received.
 
-use e2e::{Live, fixture_artifact, marked_line};
+use e2e::{Live, Program, Scratch, Status, compiled, fixture_artifact, marked_line};
 use serde_json::json;
 
 fn line(mark: &str) -> u64 {
@@ -600,4 +600,31 @@ fn start_up_code_is_nobody_s_own_frame() {
     let locals = live.ask(&["locals"]);
     assert!(locals["own"].is_null(), "{locals:#}");
     assert_eq!(live.run_to_end(), 7);
+}
+
+const EXTENDED: &str = r#"volatile int sink;
+__attribute__((noinline)) static long double half(long double x) { return x / 2; }
+int main(int argc, char **argv) {
+  long double kept = half(argc + 8), constant = 1.25L;
+  sink = 1; /* here */
+  sink = kept > constant;
+  return 0;
+}
+"#;
+
+/// gcc keeps the number in a register of the x87 unit; clang states the constant without its padding.
+#[test]
+fn extended_numbers_in_registers_and_constants_are_known() {
+    let scratch = Scratch::new("values-extended");
+    let app = compiled(&scratch, "app.c", EXTENDED, &["-g", "-O2"]);
+    let live = Live::started("values-x87", &["--break", "app.c:5"], &app, &[]);
+    assert_eq!(live.print("kept"), "4.5");
+    assert_eq!(live.print("constant"), "1.25");
+    let built = Program::new("/usr/bin/clang", scratch.path())
+        .args(["-g", "-O1", "-o", "other", "app.c"])
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+    let other = scratch.join("other");
+    let live = Live::started("values-x87-clang", &["--break", "app.c:5"], &other, &[]);
+    assert_eq!(live.print("constant"), "1.25");
 }
