@@ -289,7 +289,7 @@ int main(void) {
 fn a_step_back_enters_the_calls_that_the_callers_line_has_made_before() {
     let (_scratch, recording) = recorded("full-earlier", EARLIER);
     let begin = ["break b", "goto first", "continue", "delete"];
-    let steps = [&begin[..], &["step-back"; 8]].concat();
+    let steps = [&begin[..], &["step-back"; 10]].concat();
     let stepped = lines_of(&recording.prompt(&steps).text());
-    assert_eq!(stepped, [7, 6, 4, 3, 2, 4, 3, 2, 12]);
+    assert_eq!(stepped, [7, 6, 5, 4, 3, 2, 5, 4, 3, 2, 12]);
 }
