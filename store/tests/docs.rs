@@ -65,6 +65,7 @@ fn the_format_page_states_every_constant() {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     constants.push(("MAGIC", text(&format::MAGIC)));
     constants.push(("FRAME_MARK", text(&format::FRAME_MARK)));
+    constants.push(("SPARE_FILES", format::SPARE_FILES.join("`, `")));
     check_complete("src/format.rs", &constants);
     check_stated(&read("../docs/format.md"), &constants);
 }
