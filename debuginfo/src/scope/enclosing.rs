@@ -80,7 +80,12 @@ pub(super) fn around(site: &FrameContext<'_>) -> Vec<Enclosing> {
     let known = module.types();
     let found = with_session(module.entries(), *copy, |session, die| {
         let chain = session.chain(die);
-        let around = chain.iter().find_map(|own| {
+        // The copy of an inlined function lies in the one that calls it, but is not declared there.
+        let mut functions = chain.iter();
+        let around = functions.find_map(|own| {
+            if session.tag(own) != Some(dw::DW_TAG_subprogram) {
+                return None;
+            }
             let table = known.functions(own.home, own.index);
             let near = table.near(own.offset.0);
             let around = near.filter(|scope| scope.holds(own.offset.0));

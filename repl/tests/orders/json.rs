@@ -161,7 +161,8 @@ fn replies_have_json() {
               "address": "0x55a578742070",
               "stale_since": 18,
               "value": "0 <stale: as of event 18>"
-            }
+            },
+            "seen_at": 20
           },
           "success": true
         }
