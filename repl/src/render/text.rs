@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn a_path_keeps_its_end() {
         let at = |text, columns| fitted_paths(text, columns).into_owned();
-        let change = "load at /root/work/q/app.c:12, by memcpy";
+        let change = "load at /data/work/q/app.c:12, by memcpy";
         assert_eq!(at(change, 40), change);
         assert_eq!(at(change, 39), "load at .../work/q/app.c:12, by memcpy");
         assert_eq!(at(change, 34), "load at .../q/app.c:12, by memcpy");
