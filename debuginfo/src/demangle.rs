@@ -4,6 +4,8 @@ use std::fmt;
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions, ParseOptions};
 
+use crate::functions::without_arguments;
+
 /// Longest linker name that is demangled. Longer ones stay as they are.
 const MAX_MANGLED_BYTES: usize = 64 << 10;
 /// Longest readable name. Hostile substitutions could grow without bound.
@@ -38,6 +40,47 @@ pub fn type_name(mangled: &str) -> String {
     demangled
         .and_then(|(name, _)| name.strip_prefix(PREFIX).map(str::to_owned))
         .unwrap_or_else(|| mangled.to_owned())
+}
+
+/// Returns which of the functions that a C++ compiler makes of one constructor or destructor has this linker name, in the words of
+/// the ABI: for a `complete object`, for a `base object`, or the `deleting` one. `None` for all other functions.
+#[must_use]
+pub fn object_variant(linkage: &str) -> Option<&'static str> {
+    if linkage.len() > MAX_MANGLED_BYTES || !linkage.starts_with("_Z") {
+        return None;
+    }
+    let base = linkage.split('.').next()?;
+    let name = cpp(base)?;
+    let mut codes = base.match_indices(['C', 'D']);
+    codes.find_map(|(at, kind)| {
+        let (variant, other) = match (kind, base.as_bytes().get(at + 1)?) {
+            ("D", b'0') => ("deleting", "C1"),
+            ("D", b'1') => ("complete object", "C1"),
+            ("D", b'2') => ("base object", "C1"),
+            ("C", b'1') => ("complete object", "D1"),
+            ("C", b'2') => ("base object", "D1"),
+            _ => return None,
+        };
+        // Such letters may be part of a longer name. If they are the code, the other one is that of the opposite function.
+        let mut swapped = base.to_owned();
+        swapped.replace_range(at..at + 2, other);
+        let opposite = cpp(&swapped)?;
+        let is_code = match kind {
+            "D" => is_destructor_of(&name, &opposite),
+            _ => is_destructor_of(&opposite, &name),
+        };
+        is_code.then_some(variant)
+    })
+}
+
+/// Tells whether the names are those of a destructor and of a constructor of one class.
+fn is_destructor_of(destructor: &str, constructor: &str) -> bool {
+    let Some((scope, last)) = destructor.rsplit_once('~') else {
+        return false;
+    };
+    // A function inside of one has a longer name.
+    let is_last = !without_arguments(last).contains("::");
+    is_last && constructor.strip_prefix(scope) == Some(last)
 }
 
 fn rust(linkage: &str) -> Option<(String, Mangling)> {
@@ -207,6 +250,27 @@ mod tests {
             let found = parameters(linkage);
             let found = found.as_ref().map(|(list, own)| (&**list, &**own));
             assert_eq!(found, expected, "{linkage}");
+        }
+    }
+
+    #[test]
+    fn constructors_and_destructors_of_one_name_are_told_apart() {
+        for (linkage, expected) in [
+            ("_ZN1VC1Ei", Some("complete object")),
+            ("_ZN1VC2Ei", Some("base object")),
+            ("_ZN1VD0Ev", Some("deleting")),
+            ("_ZN1VD1Ev", Some("complete object")),
+            ("_ZN1VD2Ev.cold", Some("base object")),
+            ("_ZN1VIiLi5EED0Ev", Some("deleting")),
+            ("_ZN1VIiEC2IdEET_", Some("base object")),
+            ("_ZN3C1EC2Ev", Some("base object")),
+            ("_ZN3D0ED1Ev", Some("complete object")),
+            ("_ZN3D0E3C1EEv", None),
+            ("_ZN1VcoEv", None),
+            ("_ZZN1VC1EvENKUlvE_clEv", None),
+            ("main", None),
+        ] {
+            assert_eq!(object_variant(linkage), expected, "{linkage}");
         }
     }
 

@@ -67,14 +67,14 @@ pub use core_file::{
     CORE_REGISTERS, CoreFile, CoreGap, CoreImage, CoreMapping, CorePiece, CoreProcess, CoreSignal,
     CoreThread, ImageSegment, ImageThread, is_core_file, write_head,
 };
-pub use demangle::{function_name, type_name};
+pub use demangle::{function_name, object_variant, type_name};
 pub use diagnostic::{Diagnostic, with_causes};
 pub use disassemble::{
     Instruction, disassemble, disassemble_bytes, disassemble_function, return_addresses,
 };
 pub use error::{Error, Result, Warning};
 pub use extended::Extended;
-pub use functions::{brief_name, short_name, short_name_at, without_arguments};
+pub use functions::{brief_name, short_name, short_name_at, told_apart, without_arguments};
 pub use glob::Glob;
 pub use lines::{
     CallAt, FunctionPlace, InlinedCall, InlinedCopy, LineError, LineGoal, LinePlace, Look,

@@ -28,8 +28,8 @@ pub use eval::compile::{
 };
 pub use eval::{
     Calls, Context, EvalError, Missing, argument, argument_count, assign, assign_value, evaluate,
-    evaluate_condition, find_global, find_local, find_type, is_type, miscounted, nearest, type_of,
-    unknown_name,
+    evaluate_condition, find_global, find_local, find_type, is_type, miscounted, nearest,
+    private_elsewhere, type_of, unknown_name,
 };
 pub use expression::Expression;
 pub use kept::Kept;

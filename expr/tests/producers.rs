@@ -291,6 +291,130 @@ fn callers_tell_floating_point_arguments_too() {
 }
 
 #[test]
+fn callers_tell_what_references_led_to_and_what_was_computed() {
+    let bench = Bench::new();
+    let options = [
+        "-g",
+        "-O2",
+        "-fno-inline",
+        "-fno-ipa-cp",
+        "-fno-ipa-ra",
+        "-fno-ipa-sra",
+    ];
+    let path = bench.compile("gfortran", &program("by_reference.f90"), "main", &options);
+    let stops: [(&str, &[(&str, &str)]); 3] = [
+        ("in_copy", &[("mine", "77"), ("twice", "154")]),
+        ("in_computed", &[("b", "10")]),
+        // The place of an element does not depend on the number of elements.
+        ("by_reference::in_row", &[("x(1)", "5"), ("n", "4")]),
+    ];
+    for (place, expected) in stops {
+        all_say(&stopped(&bench, &path, place, 0)[0], 1, expected);
+    }
+}
+
+#[test]
+fn a_reference_is_shown_as_its_target_even_if_no_pointer_to_it_exists() {
+    const SOURCE: &str = "static volatile long sink;
+__attribute__((noinline, noclone)) void stop (int z) { sink += z; }
+struct P { int a, b; };
+static inline int sq (const int &v, const P *pp) { stop (v); return v * v + pp->a; }
+__attribute__((noinline, noclone)) int outer (int k) { P loc{k, 7}; int v = k * 3; return sq (v, &loc) + k; }
+int main (int argc, char **) { return outer (argc + 4) == 0; }
+";
+    let bench = Bench::new();
+    let source = bench.write("names.cpp", SOURCE);
+    let path = bench.compile("g++", &source, "names", &["-g", "-O2", "-fno-ipa-ra"]);
+    let core = &stopped(&bench, &path, "stop", 0)[0];
+    let expected = [("v", "15"), ("v + 1", "16"), ("*pp", "{a = 5, b = 7}")];
+    all_say(core, 1, &expected);
+}
+
+#[test]
+fn texts_in_an_array_have_the_length_that_the_caller_passed() {
+    const SOURCE: &str = "module m
+contains
+ subroutine stop (x) bind(c)
+  integer, value :: x
+  print *, x
+ end subroutine
+ subroutine words (s, u, n)
+  integer, intent(in) :: n
+  character(len=*), intent(in) :: s(*)
+  character(len=*), intent(in) :: u(n)
+  call stop (len (s))
+  print *, s(1), u(1)
+ end subroutine
+end module
+program p
+ use m
+ character(len=5) :: w(3)
+ character(len=2) :: q(2)
+ w = ['alpha', 'bravo', 'charl']
+ q = ['ab', 'cd']
+ call words (w, q, 2)
+end program
+";
+    let bench = Bench::new();
+    let source = bench.write("texts.f90", SOURCE);
+    let path = bench.compile("gfortran", &source, "texts", &["-g", "-O0"]);
+    let core = &stopped(&bench, &path, "stop", 0)[0];
+    let expected = [
+        ("s(1)", "\"alpha\""),
+        ("s(2)", "\"bravo\""),
+        ("s(3)", "\"charl\""),
+        ("u(2)", "\"cd\""),
+    ];
+    all_say(core, 1, &expected);
+    // gdb does not know how many there are either.
+    let all = said(core, 1, "s");
+    assert!(all.contains("ARRAY[1..9] shows 8 elements"), "{all}");
+}
+
+#[test]
+fn access_values_of_ada_lead_to_what_they_designate() {
+    let bench = Bench::new();
+    std::fs::copy(program("accesses.adb"), bench.path("accesses.adb")).unwrap();
+    let mut gnatmake = Command::new("gnatmake");
+    gnatmake.args(["-q", "-g", "-O0", "accesses.adb"]);
+    run(gnatmake.current_dir(bench.dir()));
+    let core = &stopped(&bench, &bench.path("accesses"), "accesses.stop_here", 0)[0];
+    // Their bounds are variables of the frame.
+    all_say(
+        core,
+        1,
+        &[
+            ("local", "{4, 4, 4, 4}"),
+            ("local(2)", "4"),
+            ("words", "\"hello!\""),
+            ("renamed", "{30, 40, 50}"),
+            ("renamed(4)", "40"),
+        ],
+    );
+    all_say(
+        core,
+        2,
+        &[
+            ("f.all", "{30, 40, 50}"),
+            ("f.all(5)", "50"),
+            ("f(4)", "40"),
+            ("*f", "{30, 40, 50}"),
+            ("t.all", "{7, 8, 9}"),
+            ("t.all(2)", "8"),
+            ("t(3)", "9"),
+            ("s.all", "\"hello\""),
+            ("p.all", "{1, 2, 3, 4, 5}"),
+            ("p(2)", "2"),
+            ("l.all.value", "1"),
+            ("l.next.all", "{value = 2, next = 0x0}"),
+            ("nothing", "0x0"),
+        ],
+    );
+    let nothing = said(core, 2, "nothing.all");
+    assert!(nothing.contains("the pointer is null"), "{nothing}");
+}
+
+#[test]
 fn texts_of_the_library_are_read_where_clang_only_declares_their_holder() {
     for compiler in ["g++", "clang++"] {
         let bench = Bench::new();

@@ -25,6 +25,7 @@ pub mod quantity;
 mod render;
 mod scalar;
 mod strings;
+mod units;
 mod wide;
 mod write;
 
@@ -40,5 +41,6 @@ pub use render::{
     render_shortened, render_with,
 };
 pub use strings::{Text, quoted, text_at};
+pub use units::Units;
 pub use wide::{Operation, Wide};
 pub use write::{Write, WriteTarget, writes};

@@ -13,7 +13,7 @@ use crate::scalar::{scalar, symbol};
 use crate::strings;
 use debuginfo::location::ValuePlace;
 use debuginfo::types::{Language, Role, Type, TypeKind};
-use debuginfo::value::{Look, Value, ada, inside, number, variants};
+use debuginfo::value::{Look, Value, ValueError, ada, inside, number, variants};
 use debuginfo::{Certainty, Unknown};
 
 /// More consecutive equal elements than this are counted instead of shown.
@@ -305,6 +305,12 @@ impl<'a> Renderer<'a> {
             ty.kind(),
             TypeKind::Struct | TypeKind::Class | TypeKind::Union | TypeKind::Array
         );
+        // A reference is shown as its target, which may be known even if no pointer to it exists.
+        let is_name = matches!(ty.kind(), TypeKind::Reference | TypeKind::RvalueReference)
+            && matches!(value.place, ValuePlace::ImplicitPointer { .. });
+        if is_name {
+            return self.reference(value, depth);
+        }
         // Some members of a value in pieces may be known although others are not.
         if !is_aggregate && let Some(absent) = absent(value) {
             return self.push(&absent);
@@ -407,7 +413,7 @@ impl<'a> Renderer<'a> {
             Ok(address) => address,
             Err(why) => return self.push(&unknown(why)),
         };
-        if !matches!(self.options.format, Format::Natural | Format::Address) {
+        if self.options.format != Format::Natural {
             return self.scalar(value, ty);
         }
         let target = ty.target().map(|t| t.strip());
@@ -496,11 +502,10 @@ impl<'a> Renderer<'a> {
             .as_ref()
             .map_or_else(|| ty.clone(), |turned| turned.ty.clone());
         let (Some(element), Some(count)) = (ty.element(), ty.count()) else {
-            return self.push(if ty.count().is_none() {
-                "<unknown: the array's length is not known; ARRAY[0..8] shows 8 elements>"
-            } else {
-                "{}"
-            });
+            return match ty.count() {
+                None => self.without_length(ty.lower_bound()),
+                Some(_) => self.push("{}"),
+            };
         };
         let stripped = element.strip();
         let size = element.size().unwrap_or(0);
@@ -552,6 +557,14 @@ impl<'a> Renderer<'a> {
         let element = |at: u64| value.nth(at, &look).ok();
         self.elements(count, false, depth - 1, element, step);
         self.push(if is_rust { "]" } else { "}" });
+    }
+
+    /// Stands for an array whose elements have places, but not a known number.
+    fn without_length(&mut self, lower: i64) {
+        let end = lower.saturating_add(8);
+        self.push(&format!(
+            "<unknown: the array's length is not known; ARRAY[{lower}..{end}] shows 8 elements>"
+        ));
     }
 
     fn elements(
@@ -611,6 +624,8 @@ impl<'a> Renderer<'a> {
         }
         match ada::array(value, &self.look) {
             Some(Ok(array)) => return self.value(&array, depth),
+            // A pointer to nothing is known.
+            Some(Err(ValueError::Null)) => return self.push("0x0"),
             Some(Err(why)) => return self.push(&unknown(why)),
             None => {}
         }

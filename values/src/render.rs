@@ -17,6 +17,8 @@ pub enum Format {
     Natural,
     /// `0x2a`.
     Hex,
+    /// `0x0000002a`: as many digits as their type has room for.
+    Zeros,
     /// With a sign.
     Decimal,
     /// Without a sign.
@@ -27,7 +29,7 @@ pub enum Format {
     Binary,
     /// As an address, with the symbol that it belongs to.
     Address,
-    /// As a number and a character.
+    /// Their last byte as a number and a character.
     Char,
     /// Their bits as those of a floating-point number of the same size, if there is one.
     Float,

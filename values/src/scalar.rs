@@ -1,7 +1,7 @@
 //! The text of a value without parts: numbers, characters, enumerators, addresses of code.
 
 use crate::render::Format;
-use crate::{fixed, floats, member_pointer, strings};
+use crate::{Wide, cast, fixed, floats, member_pointer, strings};
 use debuginfo::types::{Enumerator, FloatFormat, Language, Type, TypeKind};
 use debuginfo::value::{Look, Value, ValueError, number};
 
@@ -45,7 +45,7 @@ pub(super) fn scalar(
     let unformatted = matches!(format, Format::Natural | Format::Decimal | Format::Float);
     match ty.kind() {
         _ if ty.plain_name() == Some("()") => return Ok("()".to_owned()),
-        TypeKind::Float if unformatted => {
+        TypeKind::Float if matches!(format, Format::Natural | Format::Float) => {
             let bytes = value.known_bytes()?;
             let text = ty.float_format().and_then(|format| match ty.language() {
                 Language::Rust => rust_float(format, bytes),
@@ -72,26 +72,27 @@ pub(super) fn scalar(
         _ => {}
     }
     let (raw, bits) = number::raw(value)?;
-    let signed = number::signed(raw, bits);
     let is_signed = number::signedness(ty).unwrap_or(false);
+    let signed = number::signed(raw, bits);
     let decimal = match is_signed {
         true => signed.to_string(),
         false => raw.to_string(),
     };
     // A character in a bit field has fewer bits.
     let code = if is_signed { signed as u128 } else { raw };
+    let (whole, width) = whole(value, ty, (code, bits));
+    let digits = width.div_ceil(4) as usize;
     Ok(match format {
-        Format::Hex => format!("{raw:#x}"),
-        Format::Octal if raw == 0 => "0".to_owned(),
-        Format::Octal => format!("0{raw:o}"),
-        Format::Binary => format!("{raw:#b}"),
-        Format::Decimal => signed.to_string(),
-        Format::Unsigned => raw.to_string(),
-        Format::Address => match symbol(look, raw as u64) {
-            Some(symbol) => format!("{raw:#x} <{symbol}>"),
-            None => format!("{raw:#x}"),
-        },
-        Format::Char => format!("{decimal} {}", character(code, 1)),
+        Format::Hex => format!("{whole:#x}"),
+        Format::Zeros => format!("0x{whole:0digits$x}"),
+        Format::Octal if whole == 0 => "0".to_owned(),
+        Format::Octal => format!("0{whole:o}"),
+        Format::Binary => format!("{whole:#b}"),
+        Format::Decimal => number::signed(whole, width).to_string(),
+        Format::Unsigned => whole.to_string(),
+        Format::Address if bits > 64 && !is_float(ty) => format!("{whole:#x}"),
+        Format::Address => address(look, integer(value, code)? as u64),
+        Format::Char => byte(integer(value, code)? as u8, is_signed || is_float(ty)),
         Format::Float => as_float(ty.size(), code).unwrap_or(decimal),
         Format::Natural => match ty.kind() {
             TypeKind::Bool => match raw {
@@ -119,6 +120,49 @@ pub(super) fn scalar(
             _ => decimal,
         },
     })
+}
+
+/// The bits of a number as wide as its type, and their count. Those of a bit field are extended by its sign.
+fn whole(value: &Value, ty: &Type, (code, bits): (u128, u32)) -> (u128, u32) {
+    let size = ty.size().and_then(|size| u32::try_from(size).ok());
+    let width = match (value.bits, size) {
+        (Some(_), Some(size @ 1..=16)) => bits.max(size * 8),
+        _ => bits,
+    };
+    (code & (u128::MAX >> (128 - width.clamp(1, 128))), width)
+}
+
+fn is_float(ty: &Type) -> bool {
+    ty.kind() == TypeKind::Float
+}
+
+/// A number as an integer of 64 bits, a fraction cut off: what is shown as an address or a character. `code` are the
+/// bits of an integer.
+fn integer(value: &Value, code: u128) -> Result<u128, ValueError> {
+    if !is_float(&value.ty.strip()) {
+        return Ok(code);
+    }
+    match Wide::of(value) {
+        Some(number) => Ok(number.to_integer(64, true)),
+        None => Ok(cast::float(value)? as i64 as u128),
+    }
+}
+
+/// A byte as a number and a character.
+fn byte(byte: u8, is_signed: bool) -> String {
+    let shown = character(u128::from(byte), 1);
+    match is_signed {
+        true => format!("{} {shown}", byte as i8),
+        false => format!("{byte} {shown}"),
+    }
+}
+
+/// An address with the symbol of the function or variable there.
+fn address(look: &Look<'_>, address: u64) -> String {
+    match symbol(look, address).or_else(|| variable(look, address)) {
+        Some(symbol) => format!("{address:#x} <{symbol}>"),
+        None => format!("{address:#x}"),
+    }
 }
 
 fn address_text(value: &Value, look: &Look<'_>) -> String {
@@ -194,8 +238,122 @@ fn enumerator(ty: &Type, raw: u128, bits: u32, decimal: &str) -> String {
 /// The symbol that an address of code belongs to.
 pub(super) fn symbol(look: &Look<'_>, address: u64) -> Option<String> {
     let (name, start) = look.space.symbol_at(address)?;
-    Some(match address.wrapping_sub(start) {
+    Some(inside(name, address.wrapping_sub(start)))
+}
+
+/// The variable's symbol that an address of data belongs to.
+fn variable(look: &Look<'_>, address: u64) -> Option<String> {
+    let mapped = look.space.at(address)?;
+    let (name, start) = mapped.module.variable_symbol_at(mapped.svma(address))?;
+    Some(inside(name, address.wrapping_sub(mapped.address(start))))
+}
+
+fn inside(name: String, offset: u64) -> String {
+    match offset {
         0 => name,
         offset => format!("{name}+{offset}"),
-    })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use debuginfo::types::{BitRange, builtin};
+    use debuginfo::{AddressSpace, Certainty, Machine, Register, Unknown};
+
+    /// A machine that is not asked.
+    struct Nothing;
+
+    impl Machine for Nothing {
+        fn memory(&self, _: u64, _: &mut [u8]) -> Result<Certainty, Unknown> {
+            Err(Unknown::because("there is no memory"))
+        }
+
+        fn register(&self, _: Register) -> Result<(u64, Certainty), Unknown> {
+            Err(Unknown::because("there is no thread"))
+        }
+
+        fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
+            Err(Unknown::because("there is no thread"))
+        }
+    }
+
+    fn constant(ty: &str, bytes: &[u8]) -> Value {
+        let ty = builtin(ty).expect("it is a base type");
+        Value::constant(ty, bytes.to_vec())
+    }
+
+    fn said(value: &Value, formats: &[(Format, &str)]) {
+        let space = AddressSpace::default();
+        let look = Look {
+            space: &space,
+            machine: &Nothing,
+        };
+        for (format, expected) in formats {
+            let text = scalar(value, &value.ty, *format, &look).expect("it is a number");
+            assert_eq!(text, *expected, "{format:?}");
+        }
+    }
+
+    #[test]
+    fn formats_show_the_bits_of_numbers() {
+        let number = constant("int", &(-300_i32).to_le_bytes());
+        said(
+            &number,
+            &[
+                (Format::Hex, "0xfffffed4"),
+                (Format::Zeros, "0xfffffed4"),
+                (Format::Unsigned, "4294966996"),
+                (Format::Address, "0xfffffffffffffed4"),
+                (Format::Char, "-44 '\\324'"),
+            ],
+        );
+        said(
+            &constant("int", &10_i32.to_le_bytes()),
+            &[(Format::Zeros, "0x0000000a"), (Format::Hex, "0xa")],
+        );
+    }
+
+    #[test]
+    fn floating_point_numbers_are_bits_except_as_characters_and_addresses() {
+        let number = constant("double", &(-2.75_f64).to_le_bytes());
+        said(
+            &number,
+            &[
+                (Format::Natural, "-2.75"),
+                (Format::Hex, "0xc006000000000000"),
+                (Format::Decimal, "-4609997168567123968"),
+                (Format::Address, "0xfffffffffffffffe"),
+                (Format::Char, "-2 '\\376'"),
+                (Format::Float, "-2.75"),
+            ],
+        );
+    }
+
+    #[test]
+    fn bit_fields_are_as_wide_as_their_types() {
+        let field = |ty: &str, bits: u64| Value {
+            bits: Some(BitRange {
+                offset: 0,
+                size: bits,
+            }),
+            ..constant(ty, &[0b1_1101, 0, 0, 0])
+        };
+        said(
+            &field("int", 5),
+            &[
+                (Format::Natural, "-3"),
+                (Format::Hex, "0xfffffffd"),
+                (Format::Zeros, "0xfffffffd"),
+            ],
+        );
+        said(
+            &field("unsigned int", 3),
+            &[
+                (Format::Natural, "5"),
+                (Format::Decimal, "5"),
+                (Format::Zeros, "0x00000005"),
+            ],
+        );
+    }
 }

@@ -27,7 +27,7 @@ use crate::model::{Function, Functions};
 use crate::module::Module;
 use crate::parallel;
 use scan::{Candidate, Damage, Scan};
-pub use short_name::{brief_name, short_name, short_name_at, without_arguments};
+pub use short_name::{brief_name, short_name, short_name_at, told_apart, without_arguments};
 use split::Skeleton;
 pub(crate) use split::{Neighbours, SplitFiles};
 

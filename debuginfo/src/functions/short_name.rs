@@ -6,6 +6,7 @@
 mod libraries;
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use libraries::shortened;
@@ -43,6 +44,30 @@ pub fn short_name(name: &str) -> String {
         short = shorter;
     }
     short
+}
+
+/// Gives functions of one list that are different and would look the same their full names instead of the short ones. `short` is in
+/// the order of `full`.
+#[must_use]
+pub fn told_apart<S: AsRef<str>>(full: &[S], short: Vec<String>) -> Vec<String> {
+    // By short name the full one, if it is only one.
+    let mut known: HashMap<&str, Option<&str>> = HashMap::new();
+    for (full, short) in full.iter().zip(&short) {
+        let full = Some(full.as_ref());
+        let of_it = known.entry(short).or_insert(full);
+        if *of_it != full {
+            *of_it = None;
+        }
+    }
+    let is_shared = |short: &String| known.get(short.as_str()).is_some_and(Option::is_none);
+    let are_shared: Vec<bool> = short.iter().map(is_shared).collect();
+    let names = short.into_iter().zip(full).zip(are_shared);
+    names
+        .map(|((short, full), is_shared)| match is_shared {
+            true => without_hash(full.as_ref()).to_owned(),
+            false => short,
+        })
+        .collect()
 }
 
 /// Returns the short form of a name; if that is still long, without its template arguments.
@@ -103,6 +128,9 @@ fn with_closure_at(name: &str, file: &str, line: u32) -> Option<String> {
     for (open, word, behind) in [
         ("{closure#", "closure", ""),
         ("{{closure}}", "closure", ""),
+        ("{async_fn#", "async_fn", ""),
+        ("{async_block#", "async_block", ""),
+        ("{async_closure#", "async_closure", ""),
         ("{lambda(", "lambda", "::operator()"),
         // clang's.
         ("$_", "lambda", "::operator()"),

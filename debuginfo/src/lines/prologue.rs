@@ -1,8 +1,8 @@
 //! Finds where a function's body begins, after the instructions that set up its frame.
 //!
-//! The rules are those of other debuggers. LLVM's line tables mark the end of the prologue. In gcc's unoptimised code,
-//! it is the second row. In gcc's optimised code it is the entry, since variables have locations from the first
-//! instruction on.
+//! The rules are those of other debuggers. The line tables of LLVM and Go mark the end of the prologue. In gcc's
+//! unoptimised code, it is the second row. In gcc's optimised code it is the entry, since variables have locations from
+//! the first instruction on.
 
 use super::scopes::{FunctionScope, Scopes};
 use super::table::Lines;
@@ -42,12 +42,16 @@ pub(super) fn behind(module: &Module, unit: &CodeUnit, function: &FunctionScope)
         return entry;
     };
     let lines = unit.lines(module);
-    if unit.compiler(module) == Compiler::Llvm {
+    let compiler = unit.compiler(module);
+    if compiler != Compiler::Gnu {
         let stated = lines.sequence(entry).unwrap_or_default().iter();
         let mut stated = stated.filter(|r| r.prologue_end && (from..to).contains(&r.address));
+        // A function of Go begins again at its entry whenever its stack had to grow, or another goroutine had its turn.
         if let Some(row) = stated.next() {
             return row.address;
         }
+    }
+    if compiler == Compiler::Llvm {
         return by_lines(lines, unit.scopes(module), from, to).unwrap_or(entry);
     }
     let code = &module.code;

@@ -95,9 +95,22 @@ impl AddressSpace {
             (true, false) => Err(LineError::NoLineTables),
             (true, true) => Err(LineError::UnknownFile {
                 file: file.to_owned(),
-                nearest: nearest_files(&self.source_files(), file),
+                nearest: self.nearest_files(file),
             }),
         }
+    }
+
+    /// Returns the files with the names most similar to `wanted`: those of the program and its own libraries, or if none
+    /// of them is similar, those of the system.
+    fn nearest_files(&self, wanted: &str) -> Vec<Arc<str>> {
+        let of = |is_system: bool| {
+            let modules = self.modules().iter().filter(|m| m.is_system == is_system);
+            let files = modules.flat_map(|m| m.module.units().all_files(&m.module).to_vec());
+            let all: BTreeSet<Arc<str>> = files.collect();
+            nearest_files(all, wanted)
+        };
+        let own = of(false);
+        if own.is_empty() { of(true) } else { own }
     }
 }
 
@@ -332,7 +345,7 @@ fn components(path: &str) -> Vec<&str> {
 }
 
 /// Returns the files with the names most similar to `wanted`.
-fn nearest_files(all: &[Arc<str>], wanted: &str) -> Vec<Arc<str>> {
+fn nearest_files(all: impl IntoIterator<Item = Arc<str>>, wanted: &str) -> Vec<Arc<str>> {
     let name = |path: &str| {
         components(path)
             .last()
@@ -340,9 +353,9 @@ fn nearest_files(all: &[Arc<str>], wanted: &str) -> Vec<Arc<str>> {
     };
     let wanted_name = name(wanted);
     // The largest distance at which two names may still be mistaken for each other.
-    let most = wanted_name.chars().count() / 2;
-    let rated = all.iter().filter_map(|path| {
-        let name = name(path);
+    let most = wanted_name.chars().count() / 3;
+    let rated = all.into_iter().filter_map(|path| {
+        let name = name(&path);
         let distance = match name.contains(&wanted_name) || wanted_name.contains(&name) {
             true => name.len().abs_diff(wanted_name.len()).min(1),
             false => distance(&name, &wanted_name),
@@ -352,23 +365,28 @@ fn nearest_files(all: &[Arc<str>], wanted: &str) -> Vec<Arc<str>> {
     let mut rated: Vec<_> = rated.collect();
     rated.sort();
     let best = rated.into_iter().take(MAX_NEAREST);
-    best.map(|(_, path)| path.clone()).collect()
+    best.map(|(_, path)| path).collect()
 }
 
-/// Returns the edit distance of two texts: the characters to insert, remove or replace.
+/// Returns the edit distance of two texts: the characters to insert, remove or replace, and the neighbours to exchange.
 fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.chars().take(256).collect();
     let b: Vec<char> = b.chars().take(256).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(256).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            let is_exchange = i > 1 && j > 1 && (a[i - 1], a[i - 2]) == (b[j - 2], b[j - 1]);
+            if is_exchange {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
         }
+        rows.push(row);
     }
-    row[b.len()]
+    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -394,11 +412,38 @@ mod tests {
 
     #[test]
     fn similar_names_are_offered_and_others_not() {
-        let all: Vec<Arc<str>> = ["/a/main.c", "/a/mein.c", "/b/list.h"]
-            .map(Arc::from)
-            .into();
-        let nearest = nearest_files(&all, "mian.c");
-        assert_eq!(nearest.len(), 2, "{nearest:?}");
-        assert!(nearest_files(&all, "completely_different.rs").is_empty());
+        let all = || -> [Arc<str>; 5] {
+            let paths = [
+                "/a/main.c",
+                "/a/mein.c",
+                "/b/list.h",
+                "/c/fib.c",
+                "/c/fts.c",
+            ];
+            paths.map(Arc::from)
+        };
+        let near = |wanted: &str| -> Vec<String> {
+            let found = nearest_files(all(), wanted);
+            found.iter().map(|path| path.to_string()).collect()
+        };
+        assert_eq!(near("mian.c"), ["/a/main.c", "/a/mein.c"]);
+        // Two of the three letters of the other one differ.
+        assert_eq!(near("fbi.c"), ["/c/fib.c"]);
+        assert_eq!(near("fib.cc"), ["/c/fib.c"]);
+        assert!(near("completely_different.rs").is_empty());
+    }
+
+    #[test]
+    fn two_letters_in_the_wrong_order_are_one_slip() {
+        for (a, b, expected) in [
+            ("fbi", "fib", 1),
+            ("fib", "fib", 0),
+            ("fib", "fibs", 1),
+            ("", "abc", 3),
+            ("mian", "mein", 2),
+            ("fbi", "fts", 2),
+        ] {
+            assert_eq!(distance(a, b), expected, "{a} {b}");
+        }
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use gimli::constants as dw;
 use gimli::{
-    DwTag, Encoding, Expression, Operation, Unit, UnitOffset, UnitSectionOffset, Value as Number,
+    DwAt, DwTag, Encoding, Expression, Operation, Unit, UnitOffset, UnitSectionOffset,
+    Value as Number,
 };
 
 use super::evaluate::Evaluator;
@@ -44,8 +45,22 @@ pub(super) fn entry_value<'a>(
     context: &Context<'_, '_, 'a>,
     expression: Expression<Slice<'a>>,
 ) -> Result<(Number, Certainty), Unknown> {
+    let function = context.function.as_ref();
+    if let Some((register, size)) =
+        function.and_then(|function| only_target(expression, function.unit.encoding()))
+    {
+        let (value, certainty) = passed(context, Wanted::Target(register))?;
+        return Ok((low_bytes(value, size), certainty));
+    }
     let told = passed(context, Wanted::Location(expression.0.slice()));
     told.or_else(|why| recorded(context, expression).ok_or(why))
+}
+
+/// Returns the low bytes of an integer, as a read of so many bytes has them.
+fn low_bytes(value: Number, size: u8) -> Number {
+    let unused = 64 - u32::from(size.clamp(1, 8)) * 8;
+    let bits = value.to_u64(u64::MAX);
+    bits.map_or(value, |bits| Number::Generic(bits << unused >> unused))
 }
 
 /// Returns the value that a record of the call has for a register.
@@ -86,6 +101,28 @@ pub(super) fn only_register(
     }
 }
 
+/// Returns the register whose target makes up `expression`, and the bytes that are read there.
+fn only_target(expression: Expression<Slice<'_>>, encoding: Encoding) -> Option<(u16, u8)> {
+    let mut operations = expression.operations(encoding);
+    let (pointer, read) = (operations.next().ok()??, operations.next().ok()??);
+    let is_all = operations.next().is_ok_and(|next| next.is_none());
+    match (pointer, read) {
+        (
+            Operation::RegisterOffset {
+                register,
+                offset: 0,
+                base_type: UnitOffset(0),
+            },
+            Operation::Deref {
+                base_type: UnitOffset(0),
+                size,
+                space: false,
+            },
+        ) if is_all => Some((register.0, size)),
+        _ => None,
+    }
+}
+
 /// Returns the value that the caller passed for the parameter at `offset` of `unit`. The function itself does not use
 /// the parameter.
 pub(super) fn parameter<'a>(
@@ -110,11 +147,26 @@ pub(super) fn parameter<'a>(
 enum Wanted<'w> {
     /// The value passed at the place that this expression describes.
     Location(&'w [u8]),
+    /// What was at the address passed in this register.
+    Target(u16),
     /// The value passed for the parameter that this DIE describes.
     Parameter(UnitSectionOffset, UnitOffset),
 }
 
 impl Wanted<'_> {
+    /// Returns the attribute that states it, and its name before DWARF 5.
+    fn attributes(self) -> (DwAt, DwAt) {
+        match self {
+            Wanted::Target(_) => (
+                dw::DW_AT_call_data_value,
+                dw::DW_AT_GNU_call_site_data_value,
+            ),
+            Wanted::Location(_) | Wanted::Parameter(..) => {
+                (dw::DW_AT_call_value, dw::DW_AT_GNU_call_site_value)
+            }
+        }
+    }
+
     fn is_it<'a>(self, session: &DieReader<'_, 'a>, parameter: &Die<'a>) -> bool {
         match self {
             Wanted::Location(wanted) => {
@@ -130,6 +182,12 @@ impl Wanted<'_> {
                     (Some(asked), Some(stated)) => asked == stated,
                     _ => location.0.slice() == wanted,
                 }
+            }
+            Wanted::Target(register) => {
+                let location = session.attr(parameter, dw::DW_AT_location);
+                let location = location.and_then(|l| l.exprloc_value());
+                let stated = location.and_then(|l| only_register(l, parameter.unit.encoding()));
+                stated.is_some_and(|(number, _)| number == register)
             }
             Wanted::Parameter(unit, offset) => {
                 let stated = session
@@ -287,9 +345,10 @@ fn argument<'a>(
         if !wanted.is_it(session, &parameter) {
             continue;
         }
+        let (name, before) = wanted.attributes();
         let value = session
-            .attr(&parameter, dw::DW_AT_call_value)
-            .or_else(|| session.attr(&parameter, dw::DW_AT_GNU_call_site_value));
+            .attr(&parameter, name)
+            .or_else(|| session.attr(&parameter, before));
         let value = value.and_then(|v| v.exprloc_value()).ok_or_else(unknown)?;
         let evaluator = Evaluator::new(context, &site.unit);
         let value = evaluator.value(value)?;

@@ -13,13 +13,16 @@ use super::{Context, FrameContext, ValuePlace, with_context};
 use crate::dies::{Die, Value as Attribute};
 use crate::dwarf::Slice;
 use crate::machine::{Certainty, Unknown};
-use crate::types::{Bound, Count, DieId, Dimension, Stride, Type, elements};
+use crate::types::{Bound, Count, DieId, Dimension, Stride, Type, TypeKind, elements};
 use crate::value::Value;
 use crate::value::trail::Trail;
 
 /// Bytes of an array descriptor before its bounds, and bytes of the bounds of one dimension.
 const HEAD_BYTES: u64 = 40;
 const DIMENSION_BYTES: u64 = 24;
+
+/// The address of an array's elements, if it differs from the value's, and the resolved type.
+type Decision = (Option<u64>, Type);
 
 /// Returns a value whose type is fully resolved. `function` is the function with code whose frame contains the value;
 /// `record` is the address of the structure that the array is a member of.
@@ -30,32 +33,18 @@ pub(crate) fn decided(
     record: Option<u64>,
 ) -> Value {
     let ty = value.ty.strip();
+    if function.is_some()
+        && let TypeKind::Reference | TypeKind::RvalueReference = ty.kind()
+    {
+        return referring(value, &ty, site, function);
+    }
     if !ty.is_undecided() {
         return value;
     }
-    let (Some(module), Some(id)) = (ty.module().cloned(), ty.node().id) else {
-        return value;
-    };
     let object = value.address();
-    let held = match value.place {
-        ValuePlace::Register(_) | ValuePlace::Pieces(_) | ValuePlace::Implicit(_) => Some(&value),
-        _ => None,
-    };
-    let found = with_context(site, &module, id, function, 0, |context, die| {
-        let asked = Asked {
-            context,
-            die,
-            object,
-            held,
-            record,
-            certainty: Cell::new(Certainty::Known),
-        };
-        let found = asked.decide(&ty)?;
-        Ok((found, asked.certainty.get()))
-    });
-    let unread = || Err(Unknown::because("its type cannot be read"));
-    match found.unwrap_or_else(unread) {
-        Ok(((elements_at, decided), certainty)) => {
+    match resolved(&value, &ty, site, function, record) {
+        None => value,
+        Some(Ok(((elements_at, decided), certainty))) => {
             let place = match elements_at {
                 Some(address) => ValuePlace::Memory(address),
                 None => value.place.clone(),
@@ -68,7 +57,7 @@ pub(crate) fn decided(
             }
         }
         // Without its length, the place of an array is still known.
-        Err(why) => match (value.address(), &value.place) {
+        Some(Err(why)) => match (object, &value.place) {
             (Some(_), _) if is_without_length(&ty) => value,
             // The value already has a reason.
             (None, ValuePlace::OptimizedOut | ValuePlace::Unknown(_)) => value,
@@ -77,9 +66,57 @@ pub(crate) fn decided(
     }
 }
 
+/// Resolves the type of an array: the place of its elements and the type, and how certain they are. Returns `None` if
+/// no debug information describes it.
+fn resolved(
+    value: &Value,
+    ty: &Type,
+    site: &FrameContext<'_>,
+    function: Option<DieId>,
+    record: Option<u64>,
+) -> Option<Result<(Decision, Certainty), Unknown>> {
+    let (module, id) = (ty.module()?, ty.node().id?);
+    let held = match value.place {
+        ValuePlace::Register(_) | ValuePlace::Pieces(_) | ValuePlace::Implicit(_) => Some(value),
+        _ => None,
+    };
+    let found = with_context(site, module, id, function, 0, |context, die| {
+        let asked = Asked {
+            context,
+            die,
+            object: value.address(),
+            held,
+            record,
+            certainty: Cell::new(Certainty::Known),
+        };
+        let found = asked.decide(ty)?;
+        Ok((found, asked.certainty.get()))
+    });
+    Some(found.unwrap_or_else(|| Err(Unknown::because("its type cannot be read"))))
+}
+
+/// Resolves the target of a reference that is a variable. Ada's compiler makes such references of local arrays: their
+/// bounds are variables of the same frame, to which the reference itself does not lead.
+fn referring(value: Value, ty: &Type, site: &FrameContext<'_>, function: Option<DieId>) -> Value {
+    let target = ty.target().map(|target| target.strip());
+    let target = target.filter(Type::is_undecided);
+    let (Some(target), Ok(address)) = (target, value.as_address()) else {
+        return value;
+    };
+    let array = Value::at(target.clone(), address, site.machine);
+    match resolved(&array, &target, site, function, None) {
+        Some(Ok(((None, decided), certainty))) => Value {
+            ty: ty.referring_to(decided),
+            ..value.reached_by(certainty)
+        },
+        Some(Err(why)) if !is_without_length(&target) => Value::unknown(value.ty, why),
+        _ => value,
+    }
+}
+
 /// Only the number of elements is missing. The place of an element does not depend on it.
 fn is_without_length(ty: &Type) -> bool {
-    ty.is_plain_array()
+    ty.is_plain_array() || ty.has_placed_elements()
 }
 
 /// Checks that the elements were seen together with their bounds.
@@ -110,8 +147,8 @@ struct Asked<'c, 'x, 't, 'a> {
 }
 
 impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
-    /// Returns the address of the elements, if it differs from the value's, and the resolved type.
-    fn decide(&self, ty: &Type) -> Result<(Option<u64>, Type), Unknown> {
+    /// Resolves the array.
+    fn decide(&self, ty: &Type) -> Result<Decision, Unknown> {
         let is_there = |name| match self.stated(self.die, name) {
             Some(value) => Ok(self.number(self.die, value)? != 0),
             None => Ok(true),
@@ -130,7 +167,36 @@ impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
         let dimensions: Result<Vec<Dimension>, Unknown> = dimensions.collect();
         let decided = ty.decided(dimensions?);
         let decided = decided.ok_or_else(|| Unknown::because("it is not an array"))?;
+        let decided = match self.text(ty) {
+            Ok(Some(text)) => decided.with_elements(text).unwrap_or(decided),
+            Ok(None) => decided,
+            // Elements at stated distances are resolved one by one.
+            Err(_) if decided.stride().is_some() => decided,
+            Err(why) => return Err(why),
+        };
         Ok((elements_at, decided))
+    }
+
+    /// Returns the type of the elements if they are texts whose length is known only at run time.
+    fn text(&self, ty: &Type) -> Result<Option<Type>, Unknown> {
+        let own = DieId::of(self.die);
+        let text = ty.undecided_text();
+        let text = text.and_then(|text| Some((text.node().id?, text)));
+        let Some((id, text)) = text.filter(|(id, _)| (id.home, id.index) == (own.home, own.index))
+        else {
+            return Ok(None);
+        };
+        let asked = Asked {
+            context: self.context,
+            die: &self.die.sibling(UnitOffset(id.offset)),
+            object: None,
+            held: None,
+            record: self.record,
+            certainty: Cell::new(Certainty::Known),
+        };
+        let (_, text) = asked.decide(&text)?;
+        self.note(asked.certainty.get());
+        Ok(Some(text))
     }
 
     fn dimension(&self, of: &Dimension) -> Result<Dimension, Unknown> {

@@ -51,6 +51,9 @@ fn damaged(error: gimli::Error) -> Unknown {
     Unknown::because(format!("its location cannot be evaluated: {error}"))
 }
 
+/// The expression that calls another one and states that the result is a value.
+const AS_VALUE: [u8; 6] = [dw::DW_OP_call4.0, 0, 0, 0, 0, dw::DW_OP_stack_value.0];
+
 /// Why variables on the stack are unknown in a frame that no longer exists.
 const LEFT: &str = "its function gave up its part of the stack before the tail call";
 
@@ -194,7 +197,38 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
                 let address = self.number(Expression(before));
                 Some(address.and_then(|address| self.memory(address, size, base_type)))
             }
+            Operation::Plus
+            | Operation::Minus
+            | Operation::Mul
+            | Operation::Div
+            | Operation::Neg
+            | Operation::Abs
+            | Operation::Convert { .. }
+            | Operation::Reinterpret { .. }
+                if start > 0 =>
+            {
+                Some(self.computed(whole))
+            }
             _ => None,
+        }
+    }
+
+    /// Returns the number that a computation leaves on the stack.
+    fn computed(&self, operations: Slice<'a>) -> Result<Number, Unknown> {
+        let around = Expression(Slice::new(&AS_VALUE, gimli::LittleEndian));
+        let mut evaluation = self.evaluation(around, None);
+        evaluation.evaluate().map_err(damaged)?;
+        let request = evaluation.resume_with_at_location(operations);
+        let pieces = self.finish(evaluation, request.map_err(damaged)?)?;
+        match pieces.first().map(|piece| &piece.location) {
+            Some(Location::Value {
+                value: value @ (Number::F32(_) | Number::F64(_)),
+            }) => Ok(*value),
+            Some(Location::Value { value }) => {
+                let bits = value.to_u64(u64::MAX).map_err(damaged)?;
+                Ok(Number::Generic(bits))
+            }
+            _ => Err(Unknown::because("its expression computes no number")),
         }
     }
 
@@ -282,6 +316,17 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         expression: Expression<Slice<'a>>,
         object: Option<u64>,
     ) -> Result<Vec<gimli::Piece<Slice<'a>>>, Unknown> {
+        let mut evaluation = self.evaluation(expression, object);
+        let request = evaluation.evaluate().map_err(damaged)?;
+        self.finish(evaluation, request)
+    }
+
+    /// Begins an evaluation. `object` is pushed first.
+    fn evaluation(
+        &self,
+        expression: Expression<Slice<'a>>,
+        object: Option<u64>,
+    ) -> gimli::Evaluation<Slice<'a>> {
         let mut evaluation = expression.evaluation(self.unit.encoding());
         evaluation.set_max_iterations(MAX_OPERATIONS);
         if let Some(object) = object {
@@ -290,7 +335,15 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         if let Some(object) = object.or(self.object) {
             evaluation.set_object_address(object);
         }
-        let mut request = evaluation.evaluate().map_err(damaged)?;
+        evaluation
+    }
+
+    /// Answers an evaluation's requests until it ends.
+    fn finish(
+        &self,
+        mut evaluation: gimli::Evaluation<Slice<'a>>,
+        mut request: Request<'a>,
+    ) -> Result<Vec<gimli::Piece<Slice<'a>>>, Unknown> {
         for _ in 0..MAX_ANSWERS {
             if request == EvaluationResult::Complete {
                 return Ok(evaluation.result());

@@ -57,12 +57,12 @@ impl Enclosing {
     }
 }
 
-/// Returns the functions that the function at the site is declared in and whose variables it sees, innermost first.
+/// Returns the functions that the function at the site is declared in and whose variables it sees, innermost first. In C++, it
+/// sees only static ones.
 #[must_use]
 pub fn enclosing(site: &FrameContext<'_>) -> Vec<Enclosing> {
-    // Functions in classes see no variables of a function around the class.
     match language_at(site) {
-        Language::C | Language::Fortran | Language::Ada => around(site),
+        Language::C | Language::Cpp | Language::Fortran | Language::Ada => around(site),
         _ => Vec::new(),
     }
 }

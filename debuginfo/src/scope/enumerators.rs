@@ -6,7 +6,7 @@
 use gimli::constants as dw;
 
 use super::enclosing::around;
-use super::functions::copies_at;
+use super::functions::{copies_at, ranges};
 use crate::address_space::Mapped;
 use crate::dies::{Die, DieReader};
 use crate::location::FrameContext;
@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 64;
 /// Finds the enumerators that `name` refers to. Searches in this order: the blocks of the function at the site, its
 /// unit, its module, the program. The first place with any determines the result.
 pub fn enumerators(site: &FrameContext<'_>, name: &str) -> Vec<(Type, i128)> {
-    let local = local_ones(site, name);
+    let local = local_ones(site, name, false);
     if !local.is_empty() {
         return local;
     }
@@ -31,6 +31,12 @@ pub fn enumerators(site: &FrameContext<'_>, name: &str) -> Vec<(Type, i128)> {
         }
     }
     Vec::new()
+}
+
+/// Finds the enumerators that `name` refers to in the functions around the site: those of their outermost blocks, and of
+/// inner blocks whose code contains the site. They hide variables of the file.
+pub fn local_enumerators(site: &FrameContext<'_>, name: &str) -> Vec<(Type, i128)> {
+    local_ones(site, name, true)
 }
 
 /// Returns whether an enumeration of a module has an enumerator called `name`, in scope or not.
@@ -90,21 +96,25 @@ fn fitting(ty: &Type, id: Option<DieId>, name: &str) -> Option<(u8, i128)> {
 }
 
 /// Finds the enumerators of enumerations declared in the function at the site, starting with the innermost inlined
-/// call, then in the functions around it in the source.
-fn local_ones(site: &FrameContext<'_>, name: &str) -> Vec<(Type, i128)> {
+/// call, then in the functions around it in the source; if `is_strict`, not in blocks that may not contain the site.
+fn local_ones(site: &FrameContext<'_>, name: &str, is_strict: bool) -> Vec<(Type, i128)> {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
         return Vec::new();
     };
     let module = &mapped.module;
-    let copies = copies_at(module, mapped.svma(site.lookup_pc));
+    let svma = mapped.svma(site.lookup_pc);
+    let within = is_strict.then_some(svma.0);
+    let copies = copies_at(module, svma);
     let own = copies.iter().take(site.inline_depth + 1).rev().copied();
+    // What a call is inlined into is not around it in the source.
+    let own = own.take(if is_strict { 1 } else { copies.len() });
     let outer = around(site).into_iter();
     let outer = outer.filter_map(|outer| outer.dies.first().copied());
     for function in own.chain(outer) {
         let types = with_session(module.entries(), function, |session, die| {
             let mut found = Vec::new();
             for die in session.chain(die) {
-                declared_in(session, &die, MAX_DEPTH, &mut found);
+                declared_in(session, &die, (MAX_DEPTH, within), &mut found);
             }
             found
         });
@@ -122,11 +132,12 @@ fn local_ones(site: &FrameContext<'_>, name: &str) -> Vec<(Type, i128)> {
     Vec::new()
 }
 
-/// Collects the enumerations that a function or block declares.
+/// Collects the enumerations that a function or block declares, in blocks to a depth, or only in those that contain an
+/// address.
 fn declared_in<'a>(
     session: &DieReader<'_, 'a>,
     die: &Die<'a>,
-    depth: usize,
+    (depth, within): (usize, Option<u64>),
     found: &mut Vec<DieId>,
 ) {
     let mut blocks = Vec::new();
@@ -140,7 +151,11 @@ fn declared_in<'a>(
     });
     if depth > 0 {
         for block in blocks {
-            declared_in(session, &block, depth - 1, found);
+            let covers =
+                |(begin, end): (u64, u64)| within.is_none_or(|at| (begin..end).contains(&at));
+            if within.is_none() || ranges(session, &block).into_iter().any(covers) {
+                declared_in(session, &block, (depth - 1, within), found);
+            }
         }
     }
 }

@@ -8,10 +8,13 @@ use crate::dies::{Die, DieReader, Home};
 use crate::location::FrameContext;
 use crate::model::Svma;
 use crate::module::Module;
+use crate::nesting::Scope;
 use crate::types::{DieId, Language, Type, language_of, qualified, with_session};
 
 /// Ranges read of one DIE, at most.
 const MAX_RANGES: usize = 1 << 12;
+/// Scopes around one function, at most.
+const MAX_CLASSES: usize = 32;
 
 /// Returns the DIE of the function whose code contains `svma`.
 pub(crate) fn function_at(module: &Module, svma: Svma) -> Option<DieId> {
@@ -62,6 +65,42 @@ fn name_at(module: &Module, svma: Svma, inline_depth: usize) -> Option<String> {
     );
     let (name, scope) = read.flatten()?;
     Some(qualified(module.types(), scope, &name))
+}
+
+/// Returns the classes that the function at the site is declared in, innermost first.
+pub fn classes_at(site: &FrameContext<'_>) -> Vec<Type> {
+    let Some(mapped) = site.space.at(site.lookup_pc) else {
+        return Vec::new();
+    };
+    let module = &mapped.module;
+    let copies = copies_at(module, mapped.svma(site.lookup_pc));
+    let declared = copies.get(site.inline_depth).and_then(|copy| {
+        let read = with_session(module.entries(), *copy, |session, die| {
+            session.chain(die).last().map(DieId::of)
+        });
+        read.flatten()
+    });
+    declared.map_or_else(Vec::new, |declared| classes_around(module, declared))
+}
+
+/// Returns the classes around a declaration, innermost first.
+pub(super) fn classes_around(module: &Arc<Module>, declared: DieId) -> Vec<Type> {
+    let table = module.types().scopes(declared.home, declared.index);
+    let around = table.near(declared.offset);
+    let around = around.filter(|scope| scope.holds(declared.offset));
+    let id = |scope: &Scope| DieId {
+        offset: scope.start,
+        ..declared
+    };
+    let is_class = |id: &DieId| {
+        let tag = with_session(module.entries(), *id, |session, die| session.tag(die));
+        matches!(
+            tag.flatten(),
+            Some(dw::DW_TAG_class_type | dw::DW_TAG_structure_type | dw::DW_TAG_union_type)
+        )
+    };
+    let ids = around.map(id).take(MAX_CLASSES).filter(is_class);
+    ids.map(|id| Type::at(module, id).definition()).collect()
 }
 
 /// Returns the language of the code at the site.

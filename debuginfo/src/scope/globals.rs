@@ -6,6 +6,8 @@ use std::sync::Arc;
 use gimli::constants as dw;
 
 use super::Variable;
+use super::functions::classes_around;
+use super::imports::{Imported, imported, reach};
 use super::known::{Described, Learned};
 use crate::address_space::{AddressSpace, Mapped};
 use crate::dies::Home;
@@ -134,12 +136,15 @@ impl Candidate {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Preference {
-    /// It is outside the namespaces and classes around the site's function.
+    /// It is outside the namespaces and classes around the site's function, and not imported into them.
     is_elsewhere: bool,
     /// It is private to another file.
     is_of_other_file: bool,
-    /// The length of the prefix that its namespaces share with the function's name. Longer is nearer.
+    /// The length of the prefix that its namespaces, or the one that imports it, share with the function's name. Longer is
+    /// nearer.
     shared: std::cmp::Reverse<usize>,
+    /// Only an import makes it as near as that.
+    is_imported: bool,
     is_of_other_unit: bool,
     /// How much of the full name the searched name omits.
     rank: u8,
@@ -150,14 +155,41 @@ fn is_undecided(found: &[Candidate]) -> bool {
     let [first, second, ..] = found else {
         return false;
     };
-    first.is_hidden()
-        && first.preference == second.preference
-        && (first.variable.id.index, &first.variable.name)
-            != (second.variable.id.index, &second.variable.name)
+    let has_other_name = first.variable.name != second.variable.name;
+    let is_other = match first.is_hidden() {
+        true => has_other_name || first.variable.id.index != second.variable.id.index,
+        false => first.preference.is_imported && has_other_name,
+    };
+    is_other && first.preference == second.preference
+}
+
+/// Finds the variables that a name may mean because of what the source imports at the site, and what is imported.
+fn with_imports(
+    module: &Arc<Module>,
+    site: &FrameContext<'_>,
+    name: &str,
+) -> (Vec<(u8, Variable)>, Vec<Imported>) {
+    let mut found = in_module(module, name);
+    let is_path = name.contains("::");
+    if !is_path && found.len() < 2 {
+        return (found, Vec::new());
+    }
+    let imported = imported(site, name);
+    // A name without a path is the end of the full one, by which it was found already.
+    for one in imported.iter().filter(|_| is_path) {
+        let more = in_module(module, &one.name).into_iter();
+        let more = more.filter(|(_, variable)| one.means(&variable.name));
+        for (rank, variable) in more {
+            if !found.iter().any(|(_, known)| known.is_same(&variable)) {
+                found.push((rank, variable));
+            }
+        }
+    }
+    (found, imported)
 }
 
 fn candidates(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {
-    let found = in_module(&mapped.module, name);
+    let (found, imported) = with_imports(&mapped.module, site, name);
     let unit = unit_in(mapped, site);
     // A single candidate needs no preference.
     let function = match found.len() > 1 {
@@ -169,13 +201,16 @@ fn candidates(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<Candi
         .map(|(rank, variable)| {
             let scope = variable.name.strip_suffix(name).unwrap_or(&variable.name);
             let is_around = function.starts_with(scope);
+            let reach = reach(&imported, &variable.name);
+            let shared = if is_around { scope.len() } else { 0 };
             let is_of_other_unit = !is_of_unit(&variable, unit);
             // In Rust, units are not scopes.
             let is_private = || variable.language() != Language::Rust && !variable.is_external();
             let preference = Preference {
-                is_elsewhere: !is_around,
+                is_elsewhere: !is_around && reach.is_none(),
                 is_of_other_file: is_of_other_unit && is_private(),
-                shared: std::cmp::Reverse(if is_around { scope.len() } else { 0 }),
+                shared: std::cmp::Reverse(shared.max(reach.unwrap_or(0))),
+                is_imported: reach.is_some_and(|reach| !is_around || reach > shared),
                 is_of_other_unit,
                 rank,
             };
@@ -218,6 +253,29 @@ impl Variable {
             Some(String::from_utf8_lossy(name.slice()).into_owned())
         });
         read.flatten()
+    }
+
+    /// Returns whether it is a static member of a class.
+    #[must_use]
+    pub fn is_of_class(&self) -> bool {
+        let declared = with_session(self.module.entries(), self.id, |session, die| {
+            session.chain(die).last().map(DieId::of)
+        });
+        let declared = declared.flatten();
+        declared.is_some_and(|declared| !classes_around(&self.module, declared).is_empty())
+    }
+
+    /// Returns the source file that a variable of C or C++ is private to, if the code at the site is of another file.
+    #[must_use]
+    pub fn foreign_file(&self, site: &FrameContext<'_>) -> Option<String> {
+        let here = site.space.at(site.lookup_pc)?;
+        let unit = unit_in(here, site)?;
+        let is_own = Arc::ptr_eq(&here.module, &self.module) && is_of_unit(self, Some(unit));
+        let is_private = !is_own
+            && self.function.is_none()
+            && matches!(self.language(), Language::C | Language::Cpp)
+            && !self.is_external();
+        is_private.then(|| self.unit_file()).flatten()
     }
 
     fn is_of_file(&self, file: &str) -> bool {

@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::Variable;
+use super::imports::Imports;
 use super::linked::Linkage;
 use super::vtables::Vtables;
+use crate::cache::Cache;
 use crate::location::{FixedPlace, Stored};
 use crate::module::Module;
 use crate::types::DieId;
@@ -19,6 +21,8 @@ use crate::types::DieId;
 const MAX_VARIABLES: usize = 1 << 16;
 /// Lists of variables kept.
 const MAX_LISTS: usize = 1 << 14;
+/// Units, and places in functions, whose imports are kept.
+const MAX_IMPORTERS: usize = 1 << 10;
 
 /// What the debug information states about a variable, without its module, which owns this value.
 #[derive(Debug)]
@@ -77,6 +81,9 @@ pub(crate) struct KnownVariables {
     /// Global variables by name, each with its rank.
     names: Mutex<Lists<String, (u8, Arc<Described>)>>,
     pub(super) vtables: Vtables,
+    /// What units import, and the blocks of functions, by address in the file and number of inlined calls around.
+    pub(super) imports: Cache<usize, Arc<Imports>, MAX_IMPORTERS>,
+    pub(super) local_imports: Cache<(u64, usize), Arc<Imports>, MAX_IMPORTERS>,
 }
 
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::node::{Count, DieId, Link, Shape};
-use super::{MAX_STEPS, Type, members};
+use super::{Language, MAX_STEPS, Type, TypeKind, members};
 
 /// A number that the debug information states, or that is computed at run time.
 #[derive(Debug, Clone, Copy)]
@@ -131,6 +131,47 @@ impl Type {
         Some(self.made_array(element, dimensions, form))
     }
 
+    /// Returns the array with another type of its elements.
+    pub(crate) fn with_elements(&self, element: Type) -> Option<Type> {
+        let (_, dimensions, form) = self.as_array()?;
+        Some(self.made_array(element, dimensions.to_vec(), form))
+    }
+
+    /// Returns the type of a reference of this kind to another target.
+    pub(crate) fn referring_to(&self, target: Type) -> Type {
+        let shape = Shape::Reference {
+            target: Link::Made(Box::new(target)),
+            rvalue: self.kind() == TypeKind::RvalueReference,
+        };
+        self.made(shape, self.size())
+    }
+
+    /// Returns the type of an array's elements, if they are texts whose length is known only at run time (Fortran).
+    pub(crate) fn undecided_text(&self) -> Option<Type> {
+        let (element, _, form) = self.as_array()?;
+        if self.language() != Language::Fortran || form.is_text {
+            return None;
+        }
+        let element = Type::linked(self.module(), element).strip();
+        (element.is_text() && element.is_undecided()).then_some(element)
+    }
+
+    /// Returns whether the place of each element of a row follows from the place of the array, even if their number is
+    /// not known.
+    pub(crate) fn has_placed_elements(&self) -> bool {
+        self.as_array().is_some_and(|(_, dimensions, form)| {
+            let is_row = matches!(
+                dimensions,
+                [Dimension {
+                    lower: Bound::Known(_),
+                    stride: Stride::Natural | Stride::Bits(_),
+                    ..
+                }]
+            );
+            is_row && !form.has_descriptor && !form.is_text && self.stride().is_some()
+        })
+    }
+
     /// Returns the number of an array's elements, or `None` if it is not stated or known only at run time.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
@@ -181,10 +222,12 @@ impl Type {
         self.as_array().map_or(&[], |(_, dimensions, _)| dimensions)
     }
 
-    /// Returns whether the place or the bounds of an array are known only at run time.
+    /// Returns whether the place or the bounds of an array are known only at run time, or the length of the texts in it.
     pub(crate) fn is_undecided(&self) -> bool {
         self.as_array().is_some_and(|(_, dimensions, form)| {
-            form.has_descriptor || dimensions.iter().any(|d| !d.is_decided())
+            form.has_descriptor
+                || dimensions.iter().any(|d| !d.is_decided())
+                || self.undecided_text().is_some()
         })
     }
 

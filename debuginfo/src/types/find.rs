@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::index::EntryKind;
+use super::index::{Entry, EntryKind};
 use super::text::{self, Rank};
 use super::{Type, TypeKind, builtin};
 use crate::address_space::{AddressSpace, Mapped};
 use crate::dies::Home;
 use crate::module::Module;
+use crate::scope::{Imported, reach};
 
 /// Candidates for one name whose full names are compared, at most.
 const MAX_CANDIDATES: usize = 4096;
@@ -23,6 +24,12 @@ pub struct Near<'a> {
     pub unit: Option<usize>,
     /// Returns the name of the function, whose namespaces are preferred. Called if several types fit.
     pub function: &'a dyn Fn() -> String,
+    /// Returns the full names that a name may mean because the source imports them.
+    pub imported: &'a dyn Fn(&str) -> Vec<Imported>,
+}
+
+fn nothing(_: &str) -> Vec<Imported> {
+    Vec::new()
 }
 
 impl Near<'_> {
@@ -33,6 +40,7 @@ impl Near<'_> {
             address,
             unit: None,
             function: &String::new,
+            imported: &nothing,
         }
     }
 }
@@ -199,12 +207,19 @@ fn best_of_unit(
         let is_own = entry.id.index == unit && entry.id.home == Home::Info;
         is_own && entry.kind != EntryKind::Declared && wanted(entry.kind)
     });
+    let own: Vec<&Entry> = own.take(MAX_CANDIDATES).collect();
+    if own.is_empty() {
+        return None;
+    }
+    let imported = (near.imported)(name);
     let mut found: Vec<(Rank, EntryKind, String, Type)> = own
-        .take(MAX_CANDIDATES)
+        .into_iter()
         .filter_map(|entry| {
             let ty = Type::at(module, entry.id);
             let full = ty.own_name()?;
-            Some((text::matches(name, &full)?, entry.kind, full, ty))
+            let rank = text::matches(name, &full);
+            let rank = rank.or_else(|| reach(&imported, &full).map(|_| Rank::Whole))?;
+            Some((rank, entry.kind, full, ty))
         })
         .collect();
     if found.len() > 1 {
@@ -213,7 +228,16 @@ fn best_of_unit(
             let scope = full.strip_suffix(name).unwrap_or(full);
             let is_around = function.starts_with(scope);
             let shared = if is_around { scope.len() } else { 0 };
-            (!is_around, std::cmp::Reverse(shared), *rank, *kind)
+            let reach = reach(&imported, full);
+            let is_imported = reach.is_some_and(|reach| !is_around || reach > shared);
+            let shared = std::cmp::Reverse(shared.max(reach.unwrap_or(0)));
+            (
+                !is_around && !is_imported,
+                shared,
+                is_imported,
+                *rank,
+                *kind,
+            )
         });
     }
     found.into_iter().next().map(|(.., ty)| ty)

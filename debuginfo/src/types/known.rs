@@ -42,7 +42,7 @@ impl KnownTypes {
         self.nodes.get(&id, read)
     }
 
-    pub(super) fn scopes(&self, home: Home, index: usize) -> Arc<ScopeTable> {
+    pub(crate) fn scopes(&self, home: Home, index: usize) -> Arc<ScopeTable> {
         let read = || Arc::new(names::scopes(&self.entries, home, index));
         self.scopes.get(&(home, index), read)
     }

@@ -9,6 +9,7 @@ mod builtin;
 mod class_members;
 mod find;
 mod index;
+mod inherited;
 mod known;
 mod members;
 mod names;
@@ -28,6 +29,7 @@ pub use builtin::builtin;
 pub use class_members::{member_at, virtual_function};
 pub use find::{Near, find_type};
 pub(crate) use index::{EntryKind, hash};
+pub use inherited::{AmbiguousMember, FoundMember, find_member};
 pub(crate) use known::KnownTypes;
 pub(crate) use members::member_of;
 pub use members::{
@@ -43,7 +45,7 @@ pub use numbers::{FloatFormat, Step};
 pub(crate) use read::{constant, language_of, node_of, with_session};
 pub(crate) use spelling::{INLINE_NAMESPACES, canonical};
 pub(crate) use text::name_fit;
-pub(crate) use text::{ANONYMOUS, same_text, without_arguments};
+pub(crate) use text::{ANONYMOUS, components, same_text, split_scope, without_arguments};
 
 use crate::module::Module;
 

@@ -74,6 +74,26 @@ fn last_scope(name: &str) -> usize {
     start
 }
 
+/// Splits a qualified name before its last component. `::` inside brackets does not count.
+pub(crate) fn split_scope(name: &str) -> Option<(&str, &str)> {
+    let start = last_scope(name);
+    let outer = start.checked_sub(2)?;
+    Some((&name[..outer], &name[start..]))
+}
+
+/// Returns the components of a qualified name.
+pub(crate) fn components(name: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = name;
+    while let Some((outer, last)) = split_scope(rest) {
+        found.push(last);
+        rest = outer;
+    }
+    found.push(rest);
+    found.reverse();
+    found
+}
+
 /// What stands for a namespace without a name.
 pub(crate) const ANONYMOUS: &str = "(anonymous namespace)";
 
@@ -136,6 +156,14 @@ mod tests {
         assert_eq!(key("a::{impl#0}::b"), "b");
         assert_eq!(key(""), "");
         assert_eq!(key("<>"), "<>");
+    }
+
+    #[test]
+    fn names_have_components() {
+        assert_eq!(components("a::Box<b::c>::x"), ["a", "Box<b::c>", "x"]);
+        assert_eq!(components("x"), ["x"]);
+        assert_eq!(split_scope("::x"), Some(("", "x")));
+        assert_eq!(split_scope("Box<b::c>"), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::diagnostic::Diagnostic;
 use crate::machine::Unknown;
+use crate::types::AmbiguousMember;
 
 /// Why a value cannot be read, converted or written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -21,6 +22,9 @@ pub enum ValueError {
         /// The first of the existing members.
         known: Vec<String>,
     },
+    /// Several base classes have such a member.
+    #[error("{0}")]
+    Ambiguous(AmbiguousMember),
     /// The operation does not apply to this type.
     #[error("{ty} {what}")]
     WrongType {
@@ -68,7 +72,7 @@ impl ValueError {
             ValueError::NoMember { known, .. } if known.is_empty() => None,
             ValueError::NoMember { known, .. } => Some(format!("it has {}", known.join(", "))),
             ValueError::WrongType { hint, .. } => hint.map(str::to_owned),
-            ValueError::Null => None,
+            ValueError::Null | ValueError::Ambiguous(_) => None,
             ValueError::Range { range, .. } => Some(format!("it holds {range}")),
             ValueError::NotA { expected, .. } => Some(format!("give {expected}")),
             ValueError::NotWritable(why) => why.hint.clone(),

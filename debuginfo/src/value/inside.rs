@@ -7,7 +7,7 @@ use crate::location;
 use crate::machine::{Ages, Certainty, Unknown};
 use crate::scope::static_member;
 use crate::types::{
-    BitRange, ComputedOffset, Language, Member, MemberOffset, Role, Type, TypeKind,
+    BitRange, ComputedOffset, Language, Member, MemberOffset, Role, Type, TypeKind, find_member,
 };
 
 /// Nesting of base classes and unnamed members searched for one name.
@@ -35,7 +35,11 @@ pub(crate) fn member(value: &Value, name: &str, look: &Look<'_>) -> Result<Value
     ) {
         return Err(wrong(&value.ty, "has no members"));
     }
-    if let Some(found) = search(&value, name, look, MAX_DEPTH)? {
+    let found = match ty.language() {
+        Language::Cpp => inherited(&value, &ty, name, look)?,
+        _ => search(&value, name, look, MAX_DEPTH)?,
+    };
+    if let Some(found) = found {
         return Ok(found);
     }
     let members = ty.members();
@@ -46,6 +50,23 @@ pub(crate) fn member(value: &Value, name: &str, look: &Look<'_>) -> Result<Value
         name: name.to_owned(),
         known: known.map(str::to_owned).collect(),
     })
+}
+
+/// Finds a member of a C++ object, own or of a base class.
+fn inherited(
+    value: &Value,
+    ty: &Type,
+    name: &str,
+    look: &Look<'_>,
+) -> Result<Option<Value>, ValueError> {
+    let Some(found) = find_member(ty, name).map_err(ValueError::Ambiguous)? else {
+        return Ok(None);
+    };
+    let mut part: Option<Value> = None;
+    for step in &found.path {
+        part = Some(member_value(part.as_ref().unwrap_or(value), step, look)?);
+    }
+    member_value(part.as_ref().unwrap_or(value), &found.member, look).map(Some)
 }
 
 fn search(

@@ -83,11 +83,19 @@ impl Evaluator<'_> {
         result.map_err(|why| EvalError::new(at, why))
     }
 
-    /// Returns the element of an array whose language writes indexes like arguments: `mat(2, 1)`.
+    /// Returns the element of an array whose language writes indexes like arguments: `mat(2, 1)`. In Ada an access value
+    /// stands for the array that it leads to.
     fn indexed(&self, of: &Value, indexes: &[Expr], at: Span) -> Answer<Option<Value>> {
         let value = of
             .unreferenced(&self.look)
             .map_err(|e| self.unusable(of, e, at))?;
+        let value = match is_access_to_array(&value) {
+            true => {
+                let target = value.deref(&self.look);
+                target.map_err(|e| self.unusable(&value, e, at))?
+            }
+            false => value,
+        };
         let is_array = matches!(value.kind(), TypeKind::Array | TypeKind::Struct);
         let has_such = matches!(value.ty.language(), Language::Fortran | Language::Ada);
         if indexes.is_empty() || !is_array || !has_such {
@@ -218,6 +226,16 @@ fn result_type(function: &Value) -> Option<Type> {
         _ => ty,
     };
     (ty.kind() == TypeKind::Function).then(|| ty.target())?
+}
+
+/// Returns whether a value is an Ada access value that leads to an array and has no bounds of its own.
+fn is_access_to_array(value: &Value) -> bool {
+    let ty = value.ty.strip();
+    let leads_to_array = || {
+        ty.target()
+            .is_some_and(|to| to.strip().kind() == TypeKind::Array)
+    };
+    ty.language() == Language::Ada && ty.kind() == TypeKind::Pointer && leads_to_array()
 }
 
 /// Returns the message for a call with the wrong number of arguments.

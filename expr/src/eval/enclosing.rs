@@ -1,17 +1,19 @@
-//! Variables of the functions that a nested function is declared in.
+//! Variables of the functions that a nested function is declared in, and what a lambda captured.
 
 use debuginfo::Diagnostic;
 use debuginfo::location::{FrameContext, at_frame};
-use debuginfo::scope::{self, Enclosing, variable_at};
+use debuginfo::scope::{self, Enclosing, Variable, language_at, variable_at};
+use debuginfo::types::Language;
 use debuginfo::value::Value;
 
 use crate::Expression;
 use crate::ast::{Expr, ExprKind, Span};
+use crate::eval::names::{is_in_each_object, member_type};
 use crate::eval::{Answer, Context, EvalError, Evaluator, with_evaluator};
 
 impl Expression {
-    /// Returns whether its value may depend on a far caller of the frame: it names a scope, or a variable of a function
-    /// around the frame's function in the source.
+    /// Returns whether its value may depend on a far caller of the frame: it names a scope, a variable of a function
+    /// around the frame's function in the source, or a member of an object that only callers know.
     #[must_use]
     pub fn needs_callers(&self, context: &Context<'_>) -> bool {
         let parsed = || self.within(context).ok();
@@ -25,12 +27,66 @@ impl Expression {
 impl Evaluator<'_> {
     fn names_outer_variable(&self, expr: &Expr) -> bool {
         let mut names = match &expr.kind {
-            ExprKind::Name(name) => self.variable(name).is_none() && self.is_declared_around(name),
+            ExprKind::Name(name) => {
+                self.variable(name).is_none()
+                    && (self.is_declared_around(name) || self.is_of_lost_object(name))
+            }
             _ => false,
         };
         expr.kind
             .for_each_child(|child| names = names || self.names_outer_variable(child));
         names
+    }
+
+    /// Returns what the lambda that the frame at this inline depth executes captured under this name, or a member of the
+    /// object that it captured.
+    pub(super) fn captured_in(
+        &self,
+        inline_depth: usize,
+        name: &str,
+        at: Span,
+    ) -> Answer<Option<Value>> {
+        let Some((closure, path)) = self.capture(inline_depth, name) else {
+            return Ok(None);
+        };
+        let mut value = closure.read(self.site);
+        for step in path {
+            let object = self.pointee(&value, at)?;
+            let found = object.member(&step, &self.look);
+            value = found.map_err(|error| EvalError::of_value(at, &error))?;
+        }
+        Ok(Some(value))
+    }
+
+    /// Returns the variable that leads to the closure, and the members that lead from there to what `name` means. G++ calls
+    /// the captured `x` `__x`. For Clang, the closure is `this`, and one of its members has the name `this`.
+    pub(super) fn capture(
+        &self,
+        inline_depth: usize,
+        name: &str,
+    ) -> Option<(Variable, Vec<String>)> {
+        let marked = self.variable_in(inline_depth, "__closure");
+        let (closure, own, object) = match marked {
+            Some(closure) => (closure, format!("__{name}"), "__this"),
+            None => (
+                self.variable_in(inline_depth, "this")?,
+                name.to_owned(),
+                "this",
+            ),
+        };
+        let ty = closure.ty();
+        if ty.language() != Language::Cpp {
+            return None;
+        }
+        let captured = member_type(&ty, object);
+        if object == "this" && captured.is_none() {
+            return None;
+        }
+        if is_in_each_object(&ty, &own) {
+            return Some((closure, vec![own]));
+        }
+        let is_member = captured.is_some_and(|object| is_in_each_object(&object, name));
+        is_member.then(|| (closure, vec![object.to_owned(), name.to_owned()]))
     }
 
     /// Returns whether a function around the frame's function in the source declares a variable of this name.
@@ -46,9 +102,12 @@ impl Evaluator<'_> {
             return Ok(None);
         };
         let outer = &around[level];
-        let mut own = outer.variables().into_iter();
-        let fixed = own.find(|one| one.name == name && one.is_static(self.site));
-        if let Some(fixed) = fixed {
+        let is_cpp = language_at(self.site) == Language::Cpp;
+        let mut own = outer.variables();
+        own.retain(|one| one.name == name);
+        let fixed = own.iter().find(|one| one.is_static(self.site));
+        // Which blocks are around a class or a lambda is not known.
+        if let Some(fixed) = fixed.filter(|_| !is_cpp || own.len() == 1) {
             return Ok(Some(fixed.read(self.site)));
         }
         let unknown = |why: Diagnostic| {
@@ -58,6 +117,9 @@ impl Evaluator<'_> {
             };
             EvalError::unknown(at, what)
         };
+        if is_cpp {
+            return Err(unknown("it cannot be reached from here".into()));
+        }
         let mut index = self.context.index;
         for outer in &around[..=level] {
             index = self.frame_around(index, outer).map_err(unknown)?;

@@ -9,7 +9,7 @@ use crate::number::{IntKind, Number};
 use debuginfo::location::{FrameContext, ValuePlace};
 use debuginfo::scope::language_at;
 use debuginfo::types::{Language, TypeKind};
-use debuginfo::value::{Look, MAX_NAMED, Value, ValueError};
+use debuginfo::value::{Look, MAX_NAMED, Value, ValueError, ada};
 use debuginfo::{Certainty, Diagnostic, Machine, Register, Unknown};
 use values::Children;
 
@@ -93,6 +93,9 @@ impl Evaluator<'_> {
         name: &str,
         (of, at): (Span, Span),
     ) -> Answer<Value> {
+        if name == "all" && value.ty.language() == Language::Ada {
+            return self.all_of(look, value, of);
+        }
         let field = match name.starts_with(|c: char| c.is_ascii_digit()) {
             // The name of a tuple field in the debug information.
             true => format!("__{name}"),
@@ -113,7 +116,7 @@ impl Evaluator<'_> {
                     // The active variant has to be determined together with its contents.
                     let is_one_of_several = value.ty.strip().variants().is_some();
                     let look = if is_one_of_several { &self.look } else { look };
-                    Some(field_of(&value, &field, look))
+                    Some(value.member(&field, look))
                 }
                 _ => None,
             };
@@ -126,6 +129,9 @@ impl Evaluator<'_> {
                 }
                 Some(Err(error @ ValueError::WrongType { .. })) => {
                     refused.get_or_insert(error);
+                }
+                Some(Err(error @ ValueError::Ambiguous(_))) => {
+                    return Err(EvalError::of_value(at, &error));
                 }
                 Some(Err(error)) => return Err(self.unusable(&value, error, of)),
                 None => {
@@ -155,6 +161,17 @@ impl Evaluator<'_> {
             (None, _) => format!("there is no member {name}").into(),
         };
         Err(EvalError::meaningless(at, what))
+    }
+
+    /// Returns the target of an Ada access value: a pointer, or a pair of pointers to an array and its bounds.
+    fn all_of(&self, look: &Look<'_>, value: &Value, of: Span) -> Answer<Value> {
+        let access = value.unreferenced(look);
+        let access = access.map_err(|e| self.unusable(value, e, of))?;
+        let found = match access.kind() {
+            TypeKind::Pointer => self.target(&access, look),
+            _ => access.member("all", look),
+        };
+        found.map_err(|e| self.unusable(&access, e, of))
     }
 
     /// Returns the target of a pointer or reference, read through `look`.
@@ -263,6 +280,9 @@ impl Evaluator<'_> {
         let value = value
             .unreferenced(&self.look)
             .map_err(|e| self.unusable(&value, e, of.at))?;
+        if let Some(array) = ada::array(&value, &self.look) {
+            return array.map_err(|e| self.unusable(&value, e, of.at));
+        }
         match value.kind() {
             TypeKind::Pointer => {
                 let target = value.ty.strip().target();
@@ -377,14 +397,6 @@ fn nearest_member(value: &Value, name: &str) -> Option<String> {
     let is_long = names.len() > MAX_NAMED;
     let near = is_long.then(|| nearest(name, names.iter().copied()));
     near.flatten().map(str::to_owned)
-}
-
-/// Returns a member by its name, which in C++ may be qualified with a base class: `Base::x`.
-fn field_of(value: &Value, name: &str, look: &Look<'_>) -> Result<Value, ValueError> {
-    match name.rsplit_once("::") {
-        Some((base, name)) => value.member(base, look)?.member(name, look),
-        None => value.member(name, look),
-    }
 }
 
 /// A machine that reads only a few words at once. Members of longer values are read from their places.

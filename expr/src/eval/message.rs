@@ -3,6 +3,7 @@
 use crate::Expr;
 use crate::eval::{Context, Evaluator, with_evaluator};
 use crate::template::{Format, Part, Template};
+use debuginfo::types::TypeKind;
 use debuginfo::value::Value;
 use values::{RenderOptions, render_with};
 
@@ -67,8 +68,13 @@ impl Evaluator<'_> {
         if is_text && let Some(text) = self.plain_text(&value, expr, options.max_string) {
             return Ok(text);
         }
+        let is_float = |value: Value| value.kind() == TypeKind::Float;
         let format = match format {
             Format::Natural | Format::Text => values::Format::Natural,
+            // A message has no other way to say that a number is to be written as one.
+            Format::Decimal if value.unreferenced(&self.look).is_ok_and(is_float) => {
+                values::Format::Natural
+            }
             Format::Hex => values::Format::Hex,
             Format::Decimal => values::Format::Decimal,
             Format::Unsigned => values::Format::Unsigned,

@@ -11,7 +11,7 @@ use crate::eval::{Answer, EvalError, Evaluator};
 use debuginfo::Certainty;
 use debuginfo::scope::function_type;
 use debuginfo::types::{Role, Type, TypeKind};
-use debuginfo::value::Value;
+use debuginfo::value::{Value, inside};
 
 /// Pointers, wrappers and base classes searched for a method, at most.
 const MAX_STEPS: usize = 8;
@@ -109,9 +109,8 @@ impl Evaluator<'_> {
         let bases = members
             .iter()
             .filter(|member| matches!(member.role, Role::Base | Role::VirtualBase));
-        let names = bases.filter_map(|member| member.ty.own_name());
-        names
-            .filter_map(|name| value.member(&name, &self.look).ok())
+        bases
+            .filter_map(|base| inside::member_value(value, base, &self.look).ok())
             .collect()
     }
 

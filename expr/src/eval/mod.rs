@@ -20,6 +20,7 @@ mod methods;
 mod named;
 mod names;
 mod operand;
+mod statics;
 mod strings;
 
 use std::cell::Cell;
@@ -31,7 +32,7 @@ use crate::eval::strings::not_number_and_text;
 use crate::kept::Kept;
 use crate::number::{Number, compares};
 use debuginfo::location::{FrameContext, Piece, ValuePlace, at_frame};
-use debuginfo::scope::{scope_at, unit_at};
+use debuginfo::scope::{imported, scope_at, unit_at};
 use debuginfo::types::{self, Near, Type, TypeKind};
 use debuginfo::value::trail::apart;
 use debuginfo::value::{Look, Value, ValueError};
@@ -46,6 +47,7 @@ pub use lookup::{argument, argument_count, find_global, find_local, find_type, u
 pub use names::nearest;
 #[cfg(test)]
 pub(crate) use operand::number_value;
+pub use statics::private_elsewhere;
 
 /// The moment at which expressions are evaluated.
 #[derive(Clone, Copy)]
@@ -157,7 +159,7 @@ impl EvalError {
     pub(super) fn of_value(at: Span, error: &ValueError) -> EvalError {
         let is_meaningless = matches!(
             error,
-            ValueError::NoMember { .. } | ValueError::WrongType { .. }
+            ValueError::NoMember { .. } | ValueError::Ambiguous(_) | ValueError::WrongType { .. }
         );
         EvalError {
             is_meaningless,
@@ -622,10 +624,12 @@ impl Evaluator<'_> {
     pub(super) fn find_type(&self, text: &str) -> Option<Type> {
         let has_frame = !self.context.frames.is_empty();
         let function = || scope_at(self.site);
+        let imported = |name: &str| imported(self.site, name);
         let near = has_frame.then(|| Near {
             address: self.site.lookup_pc,
             unit: unit_at(self.site),
             function: &function,
+            imported: &imported,
         });
         types::find_type(self.look.space, near, text)
     }

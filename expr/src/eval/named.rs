@@ -6,8 +6,8 @@ use crate::eval::{Answer, Context, EvalError, Evaluator, Missing};
 use crate::is_called;
 use debuginfo::location::{FrameContext, at_frame};
 use debuginfo::scope::{
-    Variable, globals_of, globals_of_file, has_variable, rivals, split_module, variable_at,
-    variables_of, variables_of_copy,
+    Variable, globals_of, globals_of_file, has_variable, imported, rivals, split_module,
+    variable_at, variables_of, variables_of_copy,
 };
 use debuginfo::value::Value;
 use debuginfo::{Diagnostic, Frame, Mapped};
@@ -21,6 +21,18 @@ impl Evaluator<'_> {
     /// Returns a variable that is qualified with its function: from the innermost call, starting at the frame and going
     /// outwards, or else from any call. A static variable needs no call.
     pub(super) fn of_function(&self, name: &str, at: Span) -> Answer<Option<Value>> {
+        if let Some(found) = self.of_function_called(name, at)? {
+            return Ok(Some(found));
+        }
+        for meant in imported(self.site, name) {
+            if let Some(found) = self.of_function_called(&meant.name, at)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    fn of_function_called(&self, name: &str, at: Span) -> Answer<Option<Value>> {
         let Some((path, last)) = name.rsplit_once("::").filter(|(path, _)| !path.is_empty()) else {
             return Ok(None);
         };

@@ -7,10 +7,10 @@ use crate::eval::{Answer, EvalError, Evaluator, Missing, base_type};
 use crate::number::{IntKind, Number};
 use debuginfo::location::FrameContext;
 use debuginfo::scope::{
-    Variable, enumerators, function_type, globals, has_enumerator, is_in_file, language_at,
-    scope_at, variable_at, variables_at,
+    Variable, enumerators, function_type, globals, has_enumerator, imported, is_in_file,
+    language_at, local_enumerators, scope_at, variable_at, variables_at,
 };
-use debuginfo::types::{Language, Type, TypeKind};
+use debuginfo::types::{Language, MemberOffset, Type, TypeKind, find_member};
 use debuginfo::value::{Value, ValueError};
 use debuginfo::{Certainty, Diagnostic, Mapped};
 
@@ -26,6 +26,9 @@ impl Evaluator<'_> {
     pub(super) fn name_at(&self, name: &str, at: Span, site: &FrameContext<'_>) -> Answer<Value> {
         if let Some(local) = self.local(name, at, site)? {
             return Ok(local);
+        }
+        if let Some(enumerator) = self.local_enumerator(name) {
+            return Ok(enumerator);
         }
         if let Some(variable) = self.global(name) {
             return Ok(variable.read(site));
@@ -43,7 +46,13 @@ impl Evaluator<'_> {
             let error = EvalError::meaningless(at, format!("{name} is a type"));
             return Err(error.with_hint(format!("to convert to it, write ({name})(value)")));
         }
-        if let Some(found) = self.of_function(name, at)? {
+        let of_function = self.of_function(name, at);
+        if !matches!(of_function, Ok(Some(_)))
+            && let Some(what) = self.misused_member(name)
+        {
+            return Err(EvalError::missing(at, Missing::Name, what));
+        }
+        if let Some(found) = of_function? {
             return Ok(found);
         }
         if let Some(found) = self.of_module(name, site) {
@@ -118,7 +127,16 @@ impl Evaluator<'_> {
                 let mut all = globals(self.site, outermost).into_iter();
                 all.find(|variable| variable.name == outermost)
             }
-            None => globals(self.site, name).into_iter().next(),
+            None => {
+                // In a class, its static members and those of its bases come before what is outside.
+                match self.static_around(name) {
+                    Ok(None) => {}
+                    found => return found.ok().flatten(),
+                }
+                let mut all = globals(self.site, name).into_iter();
+                let found = all.find(|one| !self.is_of_other_class(one, name));
+                found.or_else(|| self.static_of_class(name).ok().flatten())
+            }
         }
     }
 
@@ -142,28 +160,65 @@ impl Evaluator<'_> {
         names.find_map(|name| self.variable_in(inline_depth, name))
     }
 
+    /// Returns whether `name` is a member of an object, or captured in one, that cannot be read here.
+    pub(super) fn is_of_lost_object(&self, name: &str) -> bool {
+        for depth in self.depths(name) {
+            if self.variable_in(depth, name).is_some() {
+                return false;
+            }
+            match self.member_of_object_in(depth, name, Span::default()) {
+                Ok(None) => {}
+                found => return found.is_err(),
+            }
+        }
+        false
+    }
+
+    /// Returns a member of the object whose method the frame at this inline depth executes, or what its lambda captured.
     fn member_of_object_in(
         &self,
         inline_depth: usize,
         name: &str,
         at: Span,
     ) -> Answer<Option<Value>> {
+        let own = self.own_member_in(inline_depth, name, at);
+        if matches!(own, Ok(Some(_))) {
+            return own;
+        }
+        match self.captured_in(inline_depth, name, at) {
+            Ok(None) => own,
+            found => found,
+        }
+    }
+
+    fn own_member_in(&self, inline_depth: usize, name: &str, at: Span) -> Answer<Option<Value>> {
         let Some(object) = self.object_in(inline_depth) else {
             return Ok(None);
         };
-        let Ok(object) = self.pointee(&object.read(self.site), at) else {
-            return Ok(None);
+        let object = match self.pointee(&object.read(self.site), at) {
+            Ok(object) => object,
+            // What a name means does not depend on whether the object is known here.
+            Err(why) if is_in_each_object(&object.ty(), name) => return Err(why),
+            Err(_) => return Ok(None),
         };
         match object.member(name, &self.look) {
             Ok(value) => Ok(Some(value)),
             Err(ValueError::NoMember { .. } | ValueError::WrongType { .. }) => Ok(None),
-            Err(error) => Err(EvalError::new(at, error.diagnostic())),
+            Err(error) => Err(EvalError::of_value(at, &error)),
         }
+    }
+
+    /// Returns an enumerator that a function around declares.
+    pub(super) fn local_enumerator(&self, name: &str) -> Option<Value> {
+        let found = local_enumerators(self.site, name);
+        let ((ty, number), others) = found.split_first()?;
+        let is_one = others.iter().all(|(_, other)| other == number);
+        is_one.then(|| enum_value(ty, *number))
     }
 
     /// Returns an enumerator in scope, or one of an enumeration that is the type of a variable in scope.
     pub(super) fn enumerator(&self, name: &str) -> Option<Value> {
-        let found = enumerators(self.site, name);
+        let found = self.enumerators(name);
         if let [(ty, number), others @ ..] = found.as_slice() {
             let is_one = others.iter().all(|(_, other)| other == number);
             return is_one.then(|| enum_value(ty, *number));
@@ -181,6 +236,17 @@ impl Evaluator<'_> {
             })?,
         };
         Some(enum_value(&ty, number))
+    }
+
+    /// Returns the enumerators that a name, or what it stands for in the source, refers to.
+    fn enumerators(&self, name: &str) -> Vec<(Type, i128)> {
+        let own = enumerators(self.site, name);
+        if !own.is_empty() || !name.contains("::") {
+            return own;
+        }
+        let imported = imported(self.site, name).into_iter();
+        let mut found = imported.map(|one| enumerators(self.site, &one.name));
+        found.find(|all| !all.is_empty()).unwrap_or_default()
     }
 
     /// Returns the enumerator that `expr` names in the enumeration type of `value`.
@@ -208,6 +274,11 @@ impl Evaluator<'_> {
             }
         }
         if let Some(entry) = entry_in(&near, plain) {
+            return Some(entry);
+        }
+        let imported = imported(self.site, name).into_iter();
+        let mut imported = imported.filter_map(|one| entry_in(&near, &one.name));
+        if let Some(entry) = imported.next() {
             return Some(entry);
         }
         let is_imported = near.iter().any(|m| m.module.imports(plain));
@@ -238,10 +309,14 @@ impl Evaluator<'_> {
         if let Some(what) = self.ambiguous(name).or_else(|| self.undecided(name)) {
             return (Missing::Ambiguous, what);
         }
+        if let Some(what) = self.misused_member(name) {
+            return (Missing::Name, what);
+        }
         if let Some(what) = self.elsewhere(name) {
             return (Missing::Elsewhere, what);
         }
         let mut known: Vec<String> = Vec::new();
+        let mut members: Vec<String> = Vec::new();
         for inline_depth in (0..=self.site.inline_depth).rev() {
             let site = FrameContext {
                 inline_depth,
@@ -251,10 +326,15 @@ impl Evaluator<'_> {
             if let Some(object) = self.object_in(inline_depth) {
                 let ty = object.ty().strip();
                 let ty = ty.target().map_or(ty, |target| target.strip());
-                known.extend(ty.members().into_iter().filter_map(|member| member.name));
+                members.extend(ty.members().into_iter().filter_map(|member| member.name));
             }
         }
-        let known = known.iter().map(String::as_str);
+        if members.iter().any(|member| member == name) {
+            let message = format!("{name} is a member of an object that is optimized out here");
+            return (Missing::Name, message.into());
+        }
+        let known = known.iter().chain(&members).map(String::as_str);
+        let known = known.filter(|other| *other != name);
         let what = Diagnostic {
             message: format!("no variable \"{name}\" here"),
             hint: nearest(name, known).map(|near| format!("did you mean \"{near}\"?")),
@@ -271,6 +351,24 @@ impl Evaluator<'_> {
         let message = format!("{name} is an enumerator of {first} and another one of {second}");
         Some(Diagnostic::new(message).with_hint("write (the type)(number)"))
     }
+}
+
+/// Returns whether each object that values of type `ty` lead to has a member of this name.
+pub(super) fn is_in_each_object(ty: &Type, name: &str) -> bool {
+    member_type(ty, name).is_some()
+}
+
+/// Returns the type of the member that each object has that values of type `ty` lead to.
+pub(super) fn member_type(ty: &Type, name: &str) -> Option<Type> {
+    let mut class = ty.strip();
+    while let TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference = class.kind()
+        && let Some(target) = class.target()
+    {
+        class = target.strip();
+    }
+    let found = find_member(&class, name).ok().flatten();
+    let found = found.filter(|found| !matches!(found.member.offset, MemberOffset::Static(_)));
+    found.map(|found| found.member.ty)
 }
 
 /// Returns the entry of the function called `name`, in no further namespace or class, from the first of `modules` that

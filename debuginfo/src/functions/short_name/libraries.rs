@@ -110,6 +110,23 @@ const STD_MODULES: [&str; 24] = [
     "ascii",
 ];
 
+/// Functions and modules of Rust's `std::thread`, a class in C++.
+const THREAD_PARTS: [&str; 13] = [
+    "available_parallelism",
+    "current",
+    "lifecycle",
+    "local",
+    "main_thread",
+    "panicking",
+    "park",
+    "scope",
+    "scoped",
+    "sleep",
+    "spawn",
+    "spawnhook",
+    "yield_now",
+];
+
 /// Returns the first segment to keep of a path of Rust's standard library: that of the type, or the module of a
 /// function. `None`: it is not such a path.
 fn rust_path_end(segments: &[Segment]) -> Option<usize> {
@@ -126,8 +143,7 @@ fn rust_path_end(segments: &[Segment]) -> Option<usize> {
         "std" => match module {
             // In C++ one is a class and the other a template.
             "thread" | "hash" => {
-                let functions = ["spawn", "sleep", "park", "lifecycle"];
-                let is_function = |third: &Segment| functions.contains(&&*third.name);
+                let is_function = |third: &Segment| THREAD_PARTS.contains(&&*third.name);
                 rest.iter().any(is_type) || rest.first().is_some_and(is_function)
             }
             module => STD_MODULES.contains(&module) && !rest.is_empty(),
@@ -140,9 +156,10 @@ fn rust_path_end(segments: &[Segment]) -> Option<usize> {
     if let Some(at) = segments.iter().position(is_type) {
         return Some(at);
     }
-    let is_closure = |segment: &Segment| segment.name.starts_with('{');
-    let last = segments.iter().rposition(|segment| !is_closure(segment))?;
-    Some(last.saturating_sub(1))
+    // A closure, or an impl of which only the number is known: `lifecycle::{impl#2}::drop::{closure_env#0}`.
+    let is_named = |segment: &Segment| !segment.name.starts_with('{');
+    let last = segments.iter().rposition(is_named)?;
+    Some(segments[..last].iter().rposition(is_named).unwrap_or(last))
 }
 
 /// How many arguments of a type of Rust have no default.

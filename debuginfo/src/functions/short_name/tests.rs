@@ -43,6 +43,14 @@ fn names_of_rust_are_those_of_the_source() {
         ),
         ("std::thread::spawn<fn(), ()>", "thread::spawn<fn(), ()>"),
         (
+            "core::ops::function::FnOnce::call_once<std::thread::lifecycle::{impl#2}::drop::{closure_env#0}<u64>, ()>",
+            "FnOnce::call_once<lifecycle::{impl#2}::drop::{closure_env#0}<u64>, ()>",
+        ),
+        (
+            "core::pin::Pin<&mut app::fetch::{async_fn_env#0}>",
+            "Pin<&mut app::fetch::{async_fn_env#0}>",
+        ),
+        (
             "std::thread::join_handle::JoinHandle<i32>",
             "JoinHandle<i32>",
         ),
@@ -67,6 +75,120 @@ fn names_of_rust_are_those_of_the_source() {
     ] {
         assert_eq!(short_name(full), short, "{full}");
     }
+}
+
+/// Both manglings; hashes and numbers of crates are invented.
+#[test]
+fn names_of_rust_for_the_linker_become_short_ones() {
+    for (linkage, short) in [
+        (
+            "_ZN93_$LT$alloc..vec..Vec$LT$T$C$A$GT$$u20$as$u20$core..iter..traits..collect..Extend$LT$T$GT$$GT$6extend17h0123456789abcdefE",
+            "<Vec<T, A> as Extend<T>>::extend",
+        ),
+        (
+            "_ZN4core3ptr42drop_in_place$LT$alloc..string..String$GT$17h0123456789abcdefE",
+            "ptr::drop_in_place<String>",
+        ),
+        (
+            "_ZN3app4main28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
+            "app::main::{{closure}}",
+        ),
+        (
+            "_ZN3app5fetch28_$u7b$$u7b$closure$u7d$$u7d$28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
+            "app::fetch::{{closure}}::{{closure}}",
+        ),
+        (
+            "_ZN4core3ops8function6FnOnce40call_once$u7b$$u7b$vtable.shim$u7d$$u7d$17h0123456789abcdefE",
+            "FnOnce::call_once{{vtable.shim}}",
+        ),
+        (
+            "_ZN5alloc3vec16Vec$LT$T$C$A$GT$4push17h0123456789abcdefE",
+            "Vec<T, A>::push",
+        ),
+        (
+            "_ZN3std6thread9lifecycle15spawn_unchecked28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
+            "lifecycle::spawn_unchecked::{{closure}}",
+        ),
+        (
+            "_ZN3std6thread7current17with_current_name17h0123456789abcdefE",
+            "current::with_current_name",
+        ),
+        (
+            "_ZN4core3fmt3num52_$LT$impl$u20$core..fmt..Debug$u20$for$u20$usize$GT$3fmt17h0123456789abcdefE",
+            "<impl Debug for usize>::fmt",
+        ),
+        (
+            "_ZN3std2io5stdio6_print17h0123456789abcdefE",
+            "stdio::_print",
+        ),
+        (
+            "_ZN9hashbrown3raw21RawTable$LT$T$C$A$GT$14reserve_rehash17h0123456789abcdefE",
+            "hashbrown::raw::RawTable<T,A>::reserve_rehash",
+        ),
+        (
+            "_ZN50_$LT$app..Car$u20$as$u20$core..ops..drop..Drop$GT$4drop17h0123456789abcdefE",
+            "<app::Car as Drop>::drop",
+        ),
+        (
+            "_ZN4core3ptr60drop_in_place$LT$app..fetch..$u7b$$u7b$closure$u7d$$u7d$$GT$17h0123456789abcdefE",
+            "ptr::drop_in_place<app::fetch::{{closure}}>",
+        ),
+        ("_RNCNvCs1234_3app4main0", "app::main::{closure#0}"),
+        (
+            "_RNCNCNvCs1234_3app5fetch00",
+            "app::fetch::{closure#0}::{closure#0}",
+        ),
+        (
+            "_RINvNtCs1234_4core3ptr13drop_in_placeNtNtCs5678_5alloc6string6StringE",
+            "ptr::drop_in_place<String>",
+        ),
+        ("_RNvMCs1234_3appNtCs1234_3app3Car5drive", "app::Car::drive"),
+        (
+            "_RNvXCs1234_3appRNtCs1234_3app3CarNtNtCs5678_4core3fmt5Debug3fmt",
+            "<&app::Car as Debug>::fmt",
+        ),
+        (
+            "_RNCNvXCs1234_3appNtCs1234_3app3CarNtNtNtCs5678_4core3ops4drop4Drop4drop0",
+            "<app::Car as Drop>::drop::{closure#0}",
+        ),
+        (
+            "_RNvMNtCs5678_5alloc3vecINtNtCs5678_5alloc3vec3VeclE4push",
+            "Vec<i32>::push",
+        ),
+        (
+            "_RNSNvYNCNvCs1234_3app4main0INtNtNtCs5678_4core3ops8function6FnOnceuE9call_once6vtable",
+            "<app::main::{closure#0} as FnOnce<()>>::call_once::{shim:vtable#0}",
+        ),
+        (
+            "_RINvNtCs5678_3std6thread5spawnNCNvCs1234_3app4main0uE",
+            "thread::spawn<app::main::{closure#0}, ()>",
+        ),
+    ] {
+        let full = crate::function_name(linkage).expect("it is mangled");
+        assert_eq!(short_name(&full), short, "{full}");
+    }
+}
+
+#[test]
+fn different_functions_of_a_list_have_different_names() {
+    let full = [
+        "core::ptr::drop_in_place<std::io::error::Error>",
+        "core::ptr::drop_in_place<core::fmt::Error>",
+        "core::ptr::drop_in_place<alloc::string::String>",
+        "core::ptr::drop_in_place<alloc::string::String>",
+        "app::main",
+    ];
+    let short = full.iter().map(|name| short_name(name)).collect();
+    assert_eq!(
+        told_apart(&full, short),
+        [
+            "core::ptr::drop_in_place<std::io::error::Error>",
+            "core::ptr::drop_in_place<core::fmt::Error>",
+            "ptr::drop_in_place<String>",
+            "ptr::drop_in_place<String>",
+            "app::main",
+        ]
+    );
 }
 
 #[test]
@@ -138,6 +260,14 @@ fn closures_are_called_by_their_line() {
     assert_eq!(
         at("shop::main::{{closure}}"),
         "shop::main::{closure@main.rs:12}"
+    );
+    assert_eq!(
+        at("shop::fetch::{async_fn#0}"),
+        "shop::fetch::{async_fn@main.rs:12}"
+    );
+    assert_eq!(
+        at("shop::main::{closure#0}::{async_block#1}"),
+        "shop::main::{closure#0}::{async_block@main.rs:12}"
     );
     assert_eq!(at("main::$_0::operator()"), "main::{lambda@main.rs:12}");
     assert_eq!(at("main"), "main");

@@ -6,7 +6,10 @@ use crate::eval::compile::value::{Bytes, Operand, Static};
 use crate::eval::compile::{Compiler, Result, not};
 use crate::eval::operand::is_rust_reference;
 use debuginfo::location::ir::{Int, IntOp};
-use debuginfo::types::{BitRange, Member, MemberOffset, Role, Type, TypeKind};
+use debuginfo::scope::{Variable, static_member};
+use debuginfo::types::{
+    BitRange, Language, Member, MemberOffset, Role, Type, TypeKind, find_member,
+};
 
 /// Pointers followed to find a member, and base classes searched for a name, at most.
 const MAX_STEPS: usize = 8;
@@ -39,9 +42,7 @@ impl Compiler<'_, '_> {
                     });
                 }
                 TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference => {
-                    if LENGTHS.contains(&name)
-                        && value.ty.language() == debuginfo::types::Language::Rust
-                    {
+                    if LENGTHS.contains(&name) && value.ty.language() == Language::Rust {
                         return Err(not(format!("{name} may be a length")));
                     }
                     value = self.behind_pointer(&value)?;
@@ -65,12 +66,15 @@ impl Compiler<'_, '_> {
     }
 
     pub(super) fn has_member(&self, ty: &Type, name: &str) -> Result<bool> {
-        Ok(find(ty, name, MAX_STEPS)?.is_some())
+        Ok(static_field(ty, name)?.is_some() || find(ty, name, MAX_STEPS)?.is_some())
     }
 
     /// Returns a member of a structure in memory, or `None` if it has none of this name.
     pub(super) fn field(&self, value: &Static, name: &str) -> Result<Option<Static>> {
         let ty = value.ty.strip();
+        if let Some(variable) = static_field(&ty, name)? {
+            return self.variable(&variable).map(Some);
+        }
         let Some((offset, member)) = find(&ty, name, MAX_STEPS)? else {
             return Ok(None);
         };
@@ -208,12 +212,49 @@ fn refers_to_elements(ty: &Type) -> bool {
         })
 }
 
+/// Returns the variable of a static member of a C++ class.
+fn static_field(ty: &Type, name: &str) -> Result<Option<Variable>> {
+    if ty.language() != Language::Cpp {
+        return Ok(None);
+    }
+    let found = find_member(ty, name).map_err(|why| not(why.to_string()))?;
+    let found = found.filter(|found| matches!(found.member.offset, MemberOffset::Static(_)));
+    Ok(found.and_then(|found| static_member(&found.member, &found.class)))
+}
+
+/// Like [`find`], in a C++ class.
+fn inherited(ty: &Type, name: &str) -> Result<Option<(u64, Member)>> {
+    let depends = || not(format!("where {name} is depends on the object"));
+    let found = find_member(ty, name).map_err(|why| not(why.to_string()))?;
+    let Some(found) = found else {
+        return Ok(None);
+    };
+    let mut start = 0u64;
+    for step in &found.path {
+        match (&step.offset, step.bits) {
+            (MemberOffset::Bytes(offset), None) => start = start.wrapping_add(*offset),
+            _ => return Err(depends()),
+        }
+    }
+    let member = found.member;
+    let at = match (&member.offset, member.bits, member.role) {
+        (MemberOffset::Bytes(offset), None, Role::Member) => start.wrapping_add(*offset),
+        // The bits are counted from the start of the structure.
+        (MemberOffset::Bytes(_), Some(_), Role::Member) => start,
+        _ => return Err(depends()),
+    };
+    Ok(Some((at, member)))
+}
+
 /// Finds a member, also in base classes and unnamed members. Also returns the offset from the start of `ty` to the
 /// structure that contains the member, or to the member itself.
 ///
 /// # Errors
 /// The place or the existence of the member depends on the object.
 fn find(ty: &Type, name: &str, depth: usize) -> Result<Option<(u64, Member)>> {
+    if ty.language() == Language::Cpp {
+        return inherited(ty, name);
+    }
     let depends = || not(format!("where {name} is depends on the object"));
     let Some(depth) = depth.checked_sub(1) else {
         return Err(depends());

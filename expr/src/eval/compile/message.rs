@@ -120,6 +120,9 @@ impl Compiler<'_, '_> {
         if printer_for(&ty).is_some() {
             return Err(not(format!("{} has a way of its own", ty.name())));
         }
+        if value.bits.is_some() && !is_text {
+            return Err(not(format!("{expr} is a bit field")));
+        }
         match (format, ty.kind()) {
             (Format::Hex, _) => Ok((self.bits(&value)?, Shown::Hex)),
             (Format::Unsigned, _) => Ok((self.bits(&value)?, Shown::Unsigned)),

@@ -76,7 +76,12 @@ fn missing_in(expr: &Expr, evaluator: &Evaluator<'_>) -> Vec<Diagnostic> {
         }
     });
     each_name(expr, &mut |name| {
-        if !WORDS.contains(&name) && !compiler.means_something(name) {
+        if WORDS.contains(&name) {
+            return;
+        }
+        if let Some(what) = evaluator.ambiguous_member(name) {
+            missing.push(what);
+        } else if !compiler.means_something(name) {
             missing.push(evaluator.unknown_name(name));
         }
     });

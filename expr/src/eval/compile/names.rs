@@ -14,10 +14,11 @@ impl Compiler<'_, '_> {
         if let Some(local) = self.local(name)? {
             return Ok(local);
         }
-        if let Some(variable) = self.evaluator.global(name) {
+        let own = self.evaluator.local_enumerator(name);
+        if let (None, Some(variable)) = (&own, self.evaluator.global(name)) {
             return self.variable(&variable);
         }
-        if let Some(enumerator) = self.evaluator.enumerator(name) {
+        if let Some(enumerator) = own.or_else(|| self.evaluator.enumerator(name)) {
             return Static::constant(&enumerator)
                 .ok_or_else(|| not(format!("{name} has more than 64 bits")));
         }
@@ -32,6 +33,9 @@ impl Compiler<'_, '_> {
             }
             if let Some(member) = self.member_of_object(depth, name)? {
                 return Ok(Some(member));
+            }
+            if self.evaluator.capture(depth, name).is_some() {
+                return Err(not(format!("{name} is captured by a lambda")));
             }
         }
         match self.evaluator.is_declared_around(name) {

@@ -1,0 +1,142 @@
+//! Units of memory in a row, as `x/4xw` shows them. The letters mean what they mean in gdb.
+
+/// What the letters after a slash ask for: how many units, in which format, of which size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Units {
+    /// How many, from 1 to 65,536.
+    pub count: usize,
+    /// The format: one of `x z d u o t a c f s i`.
+    pub letter: char,
+    /// The bytes of a unit: 1, 2, 4 or 8.
+    pub bytes: usize,
+}
+
+/// Most units at once.
+const MAX_UNITS: usize = 65_536;
+
+impl Units {
+    /// Reads the count and the letters: `4xw`, `s`, `3i`. Default: `1xw`.
+    ///
+    /// # Errors
+    /// They mean nothing. The text says why.
+    pub fn read(text: &str) -> Result<Units, String> {
+        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (count, letters) = text.split_at(digits);
+        let count = match count {
+            "" => 1,
+            count => count.parse().unwrap_or(usize::MAX),
+        };
+        if count == 0 || count > MAX_UNITS {
+            return Err(format!("ask for 1 to {MAX_UNITS} values"));
+        }
+        let (mut letter, mut bytes) = (None, None);
+        for c in letters.chars() {
+            match c {
+                'x' | 'z' | 'd' | 'u' | 'o' | 't' | 'a' | 'c' | 'f' | 's' | 'i' => letter = Some(c),
+                'b' => bytes = Some(1),
+                'h' => bytes = Some(2),
+                'w' => bytes = Some(4),
+                'g' => bytes = Some(8),
+                other => return Err(format!("\"{other}\" is neither a format nor a size")),
+            }
+        }
+        let letter = letter.unwrap_or('x');
+        let usual = match letter {
+            'a' | 'f' => 8,
+            'c' => 1,
+            _ => 4,
+        };
+        let bytes = bytes.unwrap_or(usual);
+        if letter == 's' && bytes != 4 && bytes != 1 {
+            return Err("texts are shown of bytes only".to_owned());
+        }
+        if letter == 'f' && bytes < 4 {
+            return Err("floating-point numbers have 4 or 8 bytes".to_owned());
+        }
+        Ok(Units {
+            count,
+            letter,
+            bytes: if letter == 'a' { 8 } else { bytes },
+        })
+    }
+
+    /// Writes the bytes of a unit, at most 8. `symbol` names an address.
+    #[must_use]
+    pub fn text(self, bytes: &[u8], symbol: &dyn Fn(u64) -> Option<String>) -> String {
+        let mut wide = [0; 8];
+        wide[..bytes.len()].copy_from_slice(bytes);
+        let bits = u64::from_le_bytes(wide);
+        let shift = 64 - 8 * bytes.len() as u32;
+        let signed = (bits as i64) << shift >> shift;
+        let digits = 2 * bytes.len();
+        match self.letter {
+            'd' => signed.to_string(),
+            'u' => bits.to_string(),
+            'o' if bits == 0 => "0".to_owned(),
+            'o' => format!("0{bits:o}"),
+            't' => format!("{bits:0width$b}", width = 4 * digits),
+            'a' => match symbol(bits) {
+                Some(name) => format!("{bits:#x} <{name}>"),
+                None => format!("{bits:#x}"),
+            },
+            'c' => character(bits as u8),
+            'f' if bytes.len() == 4 => floating(f32::from_bits(bits as u32)),
+            'f' => floating(f64::from_bits(bits)),
+            _ => format!("{bits:#0width$x}", width = digits + 2),
+        }
+    }
+}
+
+fn character(low: u8) -> String {
+    let text = match low {
+        b'\'' | b'\\' => format!("\\{}", char::from(low)),
+        0x20..0x7f => char::from(low).to_string(),
+        _ => format!("\\{low:03o}"),
+    };
+    format!("{} '{text}'", low as i8)
+}
+
+/// A number, with an exponent if it is very small or very large.
+fn floating<T: Copy + Into<f64> + std::fmt::Display + std::fmt::LowerExp>(number: T) -> String {
+    let size = number.into().abs();
+    match size != 0.0 && size.is_finite() && !(1e-5..1e17).contains(&size) {
+        true => format!("{number:e}"),
+        false => number.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_letters_are_those_of_gdb() {
+        let asked = |text: &str| Units::read(text).map(|a| (a.count, a.letter, a.bytes));
+        assert_eq!(asked("").unwrap(), (1, 'x', 4));
+        assert_eq!(asked("4xw").unwrap(), (4, 'x', 4));
+        assert_eq!(asked("8xb").unwrap(), (8, 'x', 1));
+        assert_eq!(asked("2gx").unwrap(), (2, 'x', 8));
+        assert_eq!(asked("a").unwrap(), (1, 'a', 8));
+        assert_eq!(asked("3c").unwrap(), (3, 'c', 1));
+        assert_eq!(asked("s").unwrap().1, 's');
+        for wrong in ["4q", "0x", "xw4", "99999999999999999999x", "hf", "gs"] {
+            assert!(asked(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn units_are_written_as_gdb_writes_them() {
+        let text = |letters: &str, bytes: &[u8]| {
+            Units::read(letters).unwrap().text(bytes, &|address| {
+                (address == 16).then(|| "table".to_owned())
+            })
+        };
+        assert_eq!(text("xw", &[1, 0, 0, 0]), "0x00000001");
+        assert_eq!(text("dh", &[0xff, 0xff]), "-1");
+        assert_eq!(text("ub", &[0xff]), "255");
+        assert_eq!(text("tb", &[5]), "00000101");
+        assert_eq!(text("c", b"A"), "65 'A'");
+        assert_eq!(text("a", &[16, 0, 0, 0, 0, 0, 0, 0]), "0x10 <table>");
+        assert_eq!(text("fw", &1.5f32.to_le_bytes()), "1.5");
+    }
+}
