@@ -34,5 +34,5 @@ pub use options::{
     Captures, Death, Exit, Member, Observer, OnFull, Outcome, RecordOptions, SnapshotTimes,
     Surroundings, Target,
 };
-pub use session::{SetOutcome, record, record_children};
+pub use session::{SetOutcome, record, record_children, why_not_recorded};
 pub use signals::InterruptAction;

@@ -45,6 +45,7 @@ pub use self::children::{SetOutcome, record_children};
 pub(crate) use self::manifest::{
     alone, default_name, logged, new_id, own_stdin, probe_words, start_of, this_machine,
 };
+pub use self::program::why_not_recorded;
 pub(crate) use self::{
     live_side::{Controlled, LiveSide, publish, space_of},
     prepare::prepare,

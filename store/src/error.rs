@@ -211,7 +211,7 @@ impl Error {
             Self::Exists { .. } => "choose another name or remove it",
             Self::BadName { .. } => "choose a name, like run1 or /tmp/run1",
             Self::NotCreated { source, .. } if source.kind() == io::ErrorKind::InvalidFilename => {
-                "choose a shorter name: one has at most 255 bytes, with .hindsight"
+                "choose a shorter name: one has at most 255 bytes, with its ending"
             }
             Self::NotCreated { .. } => {
                 "choose a name in a folder that is there and that you may write to"

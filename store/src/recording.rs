@@ -14,6 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use create::{Created, OnTaken, OpenRecording, may_be_created, set_process};
+pub(crate) use create::{check_free, check_name};
 pub use remove::{Removed, foreign, remove};
 
 use crate::clock::Clock;

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::{Error, Result},
     labels::Changes,
+    recording::{check_free, check_name},
     storage::{self, FILE_MODE},
 };
 
@@ -150,8 +151,9 @@ impl ProcessLog {
     /// Creates a set's folder: `NAME.children`, or if that is taken and `is_numbered`, `NAME-2.children` and so on.
     ///
     /// # Errors
-    /// [`Error::Exists`], [`Error::NotCreated`] or [`Error::Io`].
+    /// [`Error::BadName`], [`Error::Exists`], [`Error::NotCreated`] or [`Error::Io`].
     pub fn create(name: &Path, is_numbered: bool) -> Result<Self> {
+        check_name(name, SET_SUFFIX)?;
         let mut number = 1;
         let dir = loop {
             let dir = folder(name, number);
@@ -219,6 +221,15 @@ impl ProcessLog {
             .write_all(format!("{line}\n").as_bytes())
             .map_err(Error::io("write", &path))
     }
+}
+
+/// Checks in advance whether a set of that name can be made; returns its folder, with the ending.
+///
+/// # Errors
+/// [`Error::BadName`], [`Error::Exists`], or [`Error::NotCreated`] if the parent folder is missing or read-only.
+pub fn may_be_created(path: &Path) -> Result<PathBuf> {
+    check_name(path, SET_SUFFIX)?;
+    check_free(folder(path, 1))
 }
 
 /// Returns the folder of the set that `path` names, with its ending, or without it: then the newest one of that name. `None`
@@ -529,5 +540,33 @@ mod tests {
         let whole = dir.path().join("a.children");
         assert_eq!(resolve(&whole), Some(whole.clone()));
         assert_eq!(resolve(dir.path()), None);
+    }
+
+    #[test]
+    fn a_set_needs_a_name_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("taken")).unwrap();
+        for name in ["", "/", ".", "..", ".children"] {
+            let refused = may_be_created(Path::new(name));
+            assert!(matches!(refused, Err(Error::BadName { .. })), "{refused:?}");
+            let refused = ProcessLog::create(Path::new(name), true);
+            assert!(matches!(refused, Err(Error::BadName { .. })), "{refused:?}");
+        }
+        // Without the slash, the set comes beside the folder.
+        let refused = may_be_created(&at("taken/"));
+        assert!(matches!(refused, Err(Error::BadName { .. })), "{refused:?}");
+        assert_eq!(may_be_created(&at("taken")).unwrap(), at("taken.children"));
+        assert_eq!(may_be_created(&at("new/")).unwrap(), at("new.children"));
+        fs::create_dir(at("taken.children")).unwrap();
+        for name in ["taken", "taken.children", "taken.children/"] {
+            let refused = may_be_created(&at(name));
+            assert!(matches!(refused, Err(Error::Exists { .. })), "{refused:?}");
+        }
+        let refused = may_be_created(&at("missing/new"));
+        assert!(
+            matches!(refused, Err(Error::NotCreated { .. })),
+            "{refused:?}"
+        );
     }
 }

@@ -187,17 +187,25 @@ pub fn reserve(host: &mut dyn Host, address: u64, bytes: u64) -> Result<bool> {
 const QUIET: Duration = Duration::from_millis(15);
 const GONE_PATIENCE: Duration = Duration::from_secs(3);
 
+/// Returns whether a process has one thread and no other.
+#[must_use]
+pub fn has_one_thread(pid: i32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+    tasks.is_ok_and(|tasks| tasks.flatten().count() == 1)
+}
+
 /// Waits until no trace of Frida is left in process `pid`: no tracer, no agent mapped, none of its threads. Its last
 /// steps borrow a thread of the program, and a signal that arrived meanwhile would find the thread far from its own
-/// code.
+/// code. `was_alone`: the process had one thread before Frida came, and that thread makes no other. Any second one is
+/// Frida's then: the last to end has the program's own name, and may wait for a processor.
 ///
 /// # Errors
 /// [`Error::Runtime`] when it stays.
-pub fn wait_until_gone(pid: i32) -> Result<()> {
+pub fn wait_until_gone(pid: i32, was_alone: bool) -> Result<()> {
     let mut patience = Patience::new(GONE_PATIENCE, &[pid]);
     loop {
         let began = Instant::now();
-        if has_left(pid) {
+        if has_left(pid, was_alone) {
             return Ok(());
         }
         if !patience.goes_on(began.elapsed()) {
@@ -210,10 +218,10 @@ pub fn wait_until_gone(pid: i32) -> Result<()> {
 }
 
 /// Returns whether no trace of Frida is seen in a process for a while.
-fn has_left(pid: i32) -> bool {
+fn has_left(pid: i32, was_alone: bool) -> bool {
     let since = Instant::now();
     while since.elapsed() < QUIET {
-        if is_present(pid) {
+        if is_present(pid) || was_alone && !has_one_thread(pid) {
             thread::sleep(Duration::from_millis(1));
             return false;
         }
@@ -248,4 +256,31 @@ fn address<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<u64, D::Er
     let text = String::deserialize(from)?;
     let digits = text.strip_prefix("0x").unwrap_or(&text);
     u64::from_str_radix(digits, 16).map_err(serde::de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_thread_of_a_program_that_had_one_is_a_trace() {
+        let pid = std::process::id().cast_signed();
+        thread::scope(|scope| {
+            let (done, is_done) = std::sync::mpsc::channel::<()>();
+            // It has no name of its own, as the last thread of Frida.
+            scope.spawn(move || is_done.recv());
+            assert!(!has_one_thread(pid));
+            assert!(has_left(pid, false));
+            assert!(!has_left(pid, true));
+            drop(done);
+        });
+        let mut alone = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .expect("sleep is there");
+        let pid = alone.id().cast_signed();
+        assert!(has_one_thread(pid) && has_left(pid, true));
+        alone.kill().expect("it sleeps");
+        alone.wait().expect("it ends");
+    }
 }

@@ -223,7 +223,7 @@ impl Host for WheelHost {
         match self.line(self.patience)? {
             Some(line) => drop(answered(action, &line)?),
             // It hangs after it has left: what counts is that nothing of it is in the program.
-            None if self.pid.is_some_and(has_left) => _ = self.child.kill(),
+            None if self.pid.is_some_and(|pid| has_left(pid, false)) => _ = self.child.kill(),
             None => {
                 let _ = self.child.kill();
                 return Err(Error::HelperStuck {

@@ -249,137 +249,169 @@ fn stated(page: &str, name: &str) -> u64 {
     digits.parse().unwrap()
 }
 
+/// Constants of records that the page states under the name without `HS_`.
+const OF_RECORDS: [&str; 8] = [
+    "LOG_COUNT_SHIFT",
+    "LOG_MAX_VALUES",
+    "SECTION_THREAD",
+    "SYSCALL_BEGINS",
+    "SYSCALL_ENDS",
+    "FRAMES_LEFT",
+    "RING_WAIT",
+    "STACK_SWITCH",
+];
+
+/// Constants that are first in a row of the page's tables.
+const OF_TABLES: [&str; 56] = [
+    "HS_RINGS",
+    "HS_DATA_OFFSET",
+    "HS_GUARD_BYTES",
+    "HS_FRAMES",
+    "HS_FRAMES_AT_SLOT",
+    "HS_FRAMES_BYTES",
+    "HS_COUNTERS_OFFSET",
+    "HS_COUNTERS_BYTES",
+    "HS_ASKS_OFFSET",
+    "HS_ASKS",
+    "HS_ASK_STACK_BYTES",
+    "HS_ASK_FREE",
+    "HS_ASK_WRITING",
+    "HS_ASK_WAITING",
+    "HS_ASK_TAKEN",
+    "HS_ASK_PASS",
+    "HS_ASK_STOP",
+    "HS_LAST_SIGNALS",
+    "HS_LAST_EXIT",
+    "HS_EXITING",
+    "HS_LAST_ASKED",
+    "HS_LAST_TAKEN",
+    "HS_LAST_DONE",
+    "HS_RECORDER_SLEEPS",
+    "HS_RECORDER_SLEEPS_ALONE",
+    "HS_SANDBOX_SEEN",
+    "HS_SANDBOX_ASK",
+    "HS_SANDBOX_ENTERED",
+    "HS_SANDBOX_STRICT",
+    "HS_SHADOW_BIT",
+    "HS_CAPTURE_STACK_MAX",
+    "HS_CAPTURE_TEXT_MAX",
+    "HS_WATCH_WORDS",
+    "HS_FOREIGN",
+    "HS_WATCH_STEPS_MASK",
+    "HS_WATCH_BASE_SHIFT",
+    "HS_WATCH_FUNCTION_SHIFT",
+    "HS_WATCH_FUNCTION_MASK",
+    "HS_WATCH_THREAD_BASE",
+    "HS_WATCH_CALLER_SHIFT",
+    "HS_WATCH_CALLER_ENTER",
+    "HS_WATCH_CALLER_LEAVE",
+    "HS_WATCH_BYTES_MASK",
+    "HS_WATCH_PARTLY",
+    "HS_WATCH_TEXT",
+    "HS_CAPTURE_TEXTS",
+    "HS_CAPTURE_POINTEES",
+    "HS_POINTEE_BYTES_MASK",
+    "HS_POINTEE_RESULT",
+    "HS_POINTEE_TEXT",
+    "HS_TEXT_TERMINATED",
+    "HS_TEXT_SLICE",
+    "HS_TEXT_VIEW",
+    "HS_TEXT_BEHIND",
+    "HS_TEXT_ADDRESS_SHIFT",
+    "HS_TEXT_LENGTH_MASK",
+];
+
+/// The header's constants that were not looked for in the page yet.
+struct Left(BTreeMap<String, u64>);
+
+impl Left {
+    fn take(&mut self, name: &str) -> u64 {
+        let taken = self.0.remove(name);
+        taken.unwrap_or_else(|| panic!("no {name}"))
+    }
+
+    /// The kinds of records, by the rows of their table.
+    fn check_kinds(&mut self, page: &str) {
+        let mut kinds = 0;
+        for row in rows(page) {
+            let Some(kind) = row.last().and_then(|name| name.strip_prefix("KIND_")) else {
+                continue;
+            };
+            assert_eq!(row[1], kind);
+            let value = self.take(&format!("HS_{kind}"));
+            assert_eq!(value, row[0].parse::<u64>().unwrap());
+            kinds += 1;
+        }
+        assert_eq!(kinds, 16);
+    }
+
+    /// Lengths of records, and what is stated of their words.
+    fn check_records(&mut self, page: &str) {
+        let word = stated(page, "WORD_LEN");
+        assert!(page.contains(&format!("`WORD_LEN` = {word}")));
+        for (bytes, words) in [
+            ("HS_ENTER_BYTES", "ENTER_WORDS"),
+            ("HS_LEAVE_BYTES", "LEAVE_WORDS"),
+            ("HS_LOG_BYTES", "LOG_WORDS"),
+            ("HS_CONDITION_ERROR_BYTES", "CONDITION_ERROR_WORDS"),
+        ] {
+            assert_eq!(self.take(bytes), stated(page, words) * word, "{bytes}");
+        }
+        for name in OF_RECORDS {
+            assert_eq!(
+                self.take(&format!("HS_{name}")),
+                stated(page, name),
+                "{name}"
+            );
+        }
+        for (name, words) in [
+            ("HS_EXEC_UNKNOWN_ERROR", "UNKNOWN_ERROR"),
+            ("HS_CAPTURE_WORDS", "CAPTURE_REGISTER_WORDS"),
+            ("HS_CAPTURE_REGISTERS", "CAPTURE_REGISTERS"),
+        ] {
+            assert_eq!(self.take(name), stated(page, words), "{name}");
+        }
+        let (full, no_ring) = (self.take("HS_GAP_FULL"), self.take("HS_GAP_NO_RING"));
+        assert!(page.contains(&format!("{full} ring full, {no_ring} no free ring")));
+        let forbidden = self.take("HS_GAP_FORBIDDEN");
+        assert!(page.contains(&format!("{forbidden} the program has forbidden the thread")));
+        let shared = self.take("HS_GAP_SHARED");
+        assert!(page.contains(&format!("{shared} the ring is shared with a child")));
+    }
+
+    /// Those of the tables.
+    fn check_tables(&mut self, page: &str) {
+        let rows = rows(page);
+        for name in OF_TABLES {
+            let mut rows = rows.iter();
+            let row = rows.find(|row| row[0].split(", ").next() == Some(name));
+            let value = row.unwrap()[1].parse::<u64>().unwrap();
+            assert_eq!(self.take(name), value, "{name}");
+        }
+        let mebibytes = self.take("HS_RING_BYTES") >> 20;
+        assert!(page.contains(&format!(
+            "| `HS_RING_BYTES`, `RING_BYTES` | {mebibytes} MiB |"
+        )));
+        let magic = String::from_utf8(self.take("HS_MAGIC").to_le_bytes().into()).unwrap();
+        assert!(page.contains(&format!("| `HS_MAGIC`, `MAGIC` | `{magic}` |")));
+    }
+}
+
 #[test]
 fn the_page_and_the_header_say_the_same_of_records() {
     let header = compiled();
     let page = read("docs/wire.md");
-    let mut left = header.constants.clone();
-    let mut take = |name: &str| left.remove(name).unwrap_or_else(|| panic!("no {name}"));
-    let mut kinds = 0;
-    for row in rows(&page) {
-        let Some(kind) = row.last().and_then(|name| name.strip_prefix("KIND_")) else {
-            continue;
-        };
-        assert_eq!(row[1], kind);
-        assert_eq!(take(&format!("HS_{kind}")), row[0].parse::<u64>().unwrap());
-        kinds += 1;
-    }
-    assert_eq!(kinds, 16);
-    let word = stated(&page, "WORD_LEN");
-    assert!(page.contains(&format!("`WORD_LEN` = {word}")));
-    assert_eq!(take("HS_ENTER_BYTES"), stated(&page, "ENTER_WORDS") * word);
-    assert_eq!(take("HS_LEAVE_BYTES"), stated(&page, "LEAVE_WORDS") * word);
-    assert_eq!(take("HS_LOG_BYTES"), stated(&page, "LOG_WORDS") * word);
-    let error_words = stated(&page, "CONDITION_ERROR_WORDS");
-    assert_eq!(take("HS_CONDITION_ERROR_BYTES"), error_words * word);
-    for name in [
-        "LOG_COUNT_SHIFT",
-        "LOG_MAX_VALUES",
-        "SECTION_THREAD",
-        "SYSCALL_BEGINS",
-        "SYSCALL_ENDS",
-        "FRAMES_LEFT",
-        "RING_WAIT",
-        "STACK_SWITCH",
-    ] {
-        assert_eq!(take(&format!("HS_{name}")), stated(&page, name), "{name}");
-    }
-    let unknown = stated(&page, "UNKNOWN_ERROR");
-    assert_eq!(take("HS_EXEC_UNKNOWN_ERROR"), unknown);
-    let words = stated(&page, "CAPTURE_REGISTER_WORDS");
-    assert_eq!(take("HS_CAPTURE_WORDS"), words);
-    let registers = stated(&page, "CAPTURE_REGISTERS");
-    assert_eq!(take("HS_CAPTURE_REGISTERS"), registers);
-    let (full, no_ring) = (take("HS_GAP_FULL"), take("HS_GAP_NO_RING"));
-    assert!(page.contains(&format!("{full} ring full, {no_ring} no free ring")));
-    let forbidden = take("HS_GAP_FORBIDDEN");
-    assert!(page.contains(&format!("{forbidden} the program has forbidden the thread")));
-    let shared = take("HS_GAP_SHARED");
-    assert!(page.contains(&format!("{shared} the ring is shared with a child")));
-    for name in [
-        "HS_RINGS",
-        "HS_DATA_OFFSET",
-        "HS_GUARD_BYTES",
-        "HS_FRAMES",
-        "HS_FRAMES_AT_SLOT",
-        "HS_FRAMES_BYTES",
-        "HS_COUNTERS_OFFSET",
-        "HS_COUNTERS_BYTES",
-        "HS_ASKS_OFFSET",
-        "HS_ASKS",
-        "HS_ASK_STACK_BYTES",
-        "HS_ASK_FREE",
-        "HS_ASK_WRITING",
-        "HS_ASK_WAITING",
-        "HS_ASK_TAKEN",
-        "HS_ASK_PASS",
-        "HS_ASK_STOP",
-        "HS_LAST_SIGNALS",
-        "HS_LAST_EXIT",
-        "HS_EXITING",
-        "HS_LAST_ASKED",
-        "HS_LAST_TAKEN",
-        "HS_LAST_DONE",
-        "HS_RECORDER_SLEEPS",
-        "HS_RECORDER_SLEEPS_ALONE",
-        "HS_SANDBOX_SEEN",
-        "HS_SANDBOX_ASK",
-        "HS_SANDBOX_ENTERED",
-        "HS_SANDBOX_STRICT",
-        "HS_SHADOW_BIT",
-        "HS_CAPTURE_STACK_MAX",
-        "HS_CAPTURE_TEXT_MAX",
-        "HS_WATCH_WORDS",
-        "HS_FOREIGN",
-        "HS_WATCH_STEPS_MASK",
-        "HS_WATCH_BASE_SHIFT",
-        "HS_WATCH_FUNCTION_SHIFT",
-        "HS_WATCH_FUNCTION_MASK",
-        "HS_WATCH_THREAD_BASE",
-        "HS_WATCH_CALLER_SHIFT",
-        "HS_WATCH_CALLER_ENTER",
-        "HS_WATCH_CALLER_LEAVE",
-        "HS_WATCH_BYTES_MASK",
-        "HS_WATCH_PARTLY",
-        "HS_WATCH_TEXT",
-        "HS_CAPTURE_TEXTS",
-        "HS_CAPTURE_POINTEES",
-        "HS_POINTEE_BYTES_MASK",
-        "HS_POINTEE_RESULT",
-        "HS_POINTEE_TEXT",
-        "HS_TEXT_TERMINATED",
-        "HS_TEXT_SLICE",
-        "HS_TEXT_VIEW",
-        "HS_TEXT_BEHIND",
-        "HS_TEXT_ADDRESS_SHIFT",
-        "HS_TEXT_LENGTH_MASK",
-    ] {
-        let rows = rows(&page);
-        let row = rows
-            .iter()
-            .find(|row| row[0].split(", ").next() == Some(name));
-        assert_eq!(
-            take(name),
-            row.unwrap()[1].parse::<u64>().unwrap(),
-            "{name}"
-        );
-    }
-    let mebibytes = take("HS_RING_BYTES") >> 20;
-    assert!(page.contains(&format!(
-        "| `HS_RING_BYTES`, `RING_BYTES` | {mebibytes} MiB |"
-    )));
-    let magic = String::from_utf8(take("HS_MAGIC").to_le_bytes().into()).unwrap();
-    assert!(page.contains(&format!("| `HS_MAGIC`, `MAGIC` | `{magic}` |")));
+    let mut left = Left(header.constants.clone());
+    left.check_kinds(&page);
+    left.check_records(&page);
+    left.check_tables(&page);
     // These do not concern the recorder's records.
-    assert_eq!(take("HS_GO_STACK_BYTES"), GO_STACK_BYTES);
-    assert_eq!(take("HS_LOCAL_BYTES"), header.lengths["hs_local"]);
+    assert_eq!(left.take("HS_GO_STACK_BYTES"), GO_STACK_BYTES);
+    assert_eq!(left.take("HS_LOCAL_BYTES"), header.lengths["hs_local"]);
     // The rest only tells the assembler where C has put a field.
-    for (name, value) in left {
-        assert_eq!(
-            offset_of_name(&header, &name),
-            Some(value as usize),
-            "{name}"
-        );
+    for (name, value) in left.0 {
+        let place = offset_of_name(&header, &name);
+        assert_eq!(place, Some(value as usize), "{name}");
     }
 }
 

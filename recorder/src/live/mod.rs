@@ -292,6 +292,15 @@ impl Live {
         Ok(self.ask(move |tracer| tracer.pass_probe(id, times))??)
     }
 
+    /// Ends a watchpoint with the call whose variable it watches: an access after that call has returned is reported as such, whatever
+    /// the condition. This replaces the call of that watchpoint, if there was one.
+    ///
+    /// # Errors
+    /// There is no such probe, or no thread can be stopped where the call returns.
+    pub fn watch_until_return(&self, probe: ProbeId, call: WatchedCall) -> Result<()> {
+        Ok(self.ask(move |tracer| tracer.watch_until_return(probe, call))??)
+    }
+
     /// Displays an expression: its value in the innermost frame is reported with every stop of a thread and recorded in
     /// the event of the stop. Returns it with its number. An expression that is already displayed keeps its number.
     ///

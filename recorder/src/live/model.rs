@@ -78,6 +78,17 @@ pub enum Stdio {
     },
 }
 
+/// A call, and how its return is recognised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WatchedCall {
+    /// Its thread.
+    pub tid: Tid,
+    /// The stack pointer just before it was called, and after it has returned.
+    pub cfa: u64,
+    /// Where it returns.
+    pub returns_to: u64,
+}
+
 /// Why a thread has stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
@@ -100,6 +111,9 @@ pub enum Reason {
         new: Vec<u8>,
         /// Other threads accessed it too before it was read, so the two values may span several writes.
         shared: bool,
+        /// The call whose variable was watched has returned ([`Live::watch_until_return`](super::Live::watch_until_return)): the
+        /// memory is another variable's.
+        left: bool,
     },
     /// A step, finish or until has reached its goal.
     Step,

@@ -59,6 +59,11 @@ pub(crate) fn refuse_other_elf(path: &Path) -> Result<()> {
     })
 }
 
+/// Returns whether a file can be read and is an ELF file.
+pub(crate) fn is_elf(path: &Path) -> bool {
+    head_of(path).is_ok_and(|head| head.starts_with(b"\x7fELF"))
+}
+
 fn head_of(path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     fs::File::open(path)?

@@ -118,6 +118,8 @@ impl BringIn<'_> {
         plan: &mut Plan,
     ) -> Result<Vec<Prepared>> {
         let pid = self.target.pid;
+        // It waits at its entry point.
+        let was_alone = self.target.spawned && host::has_one_thread(pid);
         let mut prepared = self.start(host, modules, armer)?;
         armer.leave_out_stubs(&modules.loaded, &mut prepared);
         for (module, prepared) in modules.loaded.iter().zip(&mut prepared) {
@@ -131,7 +133,7 @@ impl BringIn<'_> {
             lay_out(armer, prepared, base, plan, self.observer);
         }
         host.detach()?;
-        host::wait_until_gone(pid)?;
+        host::wait_until_gone(pid, was_alone)?;
         Ok(prepared)
     }
 

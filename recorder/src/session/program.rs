@@ -16,7 +16,7 @@ use crate::{
     live::family::argv,
     process::{
         ExitWatch, Maps, Way,
-        executable::{find_in_path, refuse_other_elf},
+        executable::{find_in_path, is_elf, refuse_other_elf},
         spawn,
     },
     signals,
@@ -231,6 +231,7 @@ impl Running {
 
 /// Refuses a program that cannot be recorded before any of it runs. Returns how the runtime gets into it otherwise.
 pub(crate) fn way_into(exe: &Path) -> Result<Way> {
+    refuse_other_elf(exe)?;
     let refuse = |reason: Diagnostic| Error::Unsupported {
         path: exe.to_owned(),
         reason,
@@ -245,6 +246,19 @@ pub(crate) fn way_into(exe: &Path) -> Result<Way> {
         return Err(has_sanitizer(exe, sanitizer));
     }
     Way::of(&module).map_err(refuse)
+}
+
+/// Returns why the program in a file cannot be recorded, as far as its file tells. `None`: it can be, or it is a script, or it is not
+/// there.
+#[must_use]
+pub fn why_not_recorded(program: &Path) -> Option<Diagnostic> {
+    if !is_elf(program) {
+        return None;
+    }
+    match way_into(program) {
+        Err(Error::Unsupported { reason, .. }) => Some(reason),
+        _ => None,
+    }
 }
 
 /// Refuses a program that is damaged or of another machine, and one with a sanitizer whose memory lies where translated

@@ -242,7 +242,7 @@ fn breakpoints_come_and_go_while_threads_run_over_them() {
             if let Some(problem) = problem {
                 let ended = controlled
                     .live
-                    .wait(u64::MAX, std::time::Duration::from_secs(5));
+                    .wait(u64::MAX, std::time::Duration::from_secs(60));
                 panic!(
                     "line {} cannot be set again: {problem}; {ended:?}",
                     lines[at].1

@@ -317,7 +317,7 @@ count_signals (void)
   atomic_store (&finished, 1);
   for (int i = 0; i < N; i++)
     pthread_join (threads[i], NULL);
-  for (long end = now_ns () + 2000 * MILLISECOND; alarms != alarms_set && now_ns () < end;)
+  for (long end = now_ns () + 60000 * MILLISECOND; alarms != alarms_set && now_ns () < end;)
     sched_yield ();
   printf ("\nalarms_set=%ld\nalarms=%ld\nusr1=%ld\nqueued=%ld\nout_of_order=%ld\nfailures=%ld\nrounds=%ld\n",
       alarms_set, alarms, usr1, queued, out_of_order, failures, rounds);

@@ -170,7 +170,14 @@ pub fn set_process(dir: &Path, process: Lineage) -> Result<()> {
 /// # Errors
 /// [`Error::BadName`], [`Error::Exists`], or [`Error::NotCreated`] if the parent folder is missing or read-only.
 pub fn may_be_created(path: &Path) -> Result<PathBuf> {
-    let dir = named(path)?;
+    check_free(named(path)?)
+}
+
+/// Checks that nothing has the name of a folder to be made, and that it can be made. Returns it.
+///
+/// # Errors
+/// [`Error::Exists`] or [`Error::NotCreated`].
+pub(crate) fn check_free(dir: PathBuf) -> Result<PathBuf> {
     if dir.symlink_metadata().is_ok() {
         return Err(Error::Exists { path: dir });
     }
@@ -189,6 +196,15 @@ pub fn may_be_created(path: &Path) -> Result<PathBuf> {
 
 /// Returns the folder of a recording to be called `path`: with the ending, which needs a name before it.
 fn named(path: &Path) -> Result<PathBuf> {
+    check_name(path, RECORDING_SUFFIX)?;
+    Ok(with_suffix(path))
+}
+
+/// Checks that `path` can name a folder with the ending `suffix`, which is appended if it is missing.
+///
+/// # Errors
+/// [`Error::BadName`].
+pub(crate) fn check_name(path: &Path, suffix: &str) -> Result<()> {
     let bytes = path.as_os_str().as_encoded_bytes();
     let end = bytes.iter().rposition(|byte| *byte != b'/');
     let given = &bytes[..end.map_or(0, |end| end + 1)];
@@ -199,15 +215,12 @@ fn named(path: &Path) -> Result<PathBuf> {
     let why = match name {
         b"" if bytes.is_empty() => "it is empty",
         b"" | b"." | b".." => "it is a folder that is there already",
-        _ if name == RECORDING_SUFFIX.as_bytes() => "there is nothing before the ending",
-        // Otherwise the recording would come beside the folder.
-        _ if given.len() < bytes.len()
-            && !name.ends_with(RECORDING_SUFFIX.as_bytes())
-            && path.is_dir() =>
-        {
+        _ if name == suffix.as_bytes() => "there is nothing before the ending",
+        // Otherwise the new folder would come beside that one.
+        _ if given.len() < bytes.len() && !name.ends_with(suffix.as_bytes()) && path.is_dir() => {
             "it is a folder that is there already"
         }
-        _ => return Ok(with_suffix(path)),
+        _ => return Ok(()),
     };
     Err(Error::BadName {
         path: path.to_path_buf(),

@@ -33,8 +33,10 @@ pub(crate) enum User {
     Step(Tid),
     /// The unwinder or longjmp is about to leave frames, and a stepping thread needs to know the target.
     Unwind,
-    /// A call whose variables are watched returns there.
+    /// A call whose variables' writes are logged returns there.
     Leave,
+    /// The call whose variable a watchpoint watches returns there.
+    Return(ProbeId),
 }
 
 /// A place where a thread can be stopped.
@@ -204,7 +206,7 @@ impl Sites {
                 .ok_or(std::io::ErrorKind::NotFound.into())
         });
         read.map_err(|_: std::io::Error| Missing::Refused(LiveError::Memory { address, len: 1 }))?;
-        let (patched_at, resume) = self.around(memory, address, &code)?;
+        let (patched_at, resume) = self.around(memory, address)?;
         let displaced = single(&code, address, resume)
             .map_err(|refusal| refused(address, refusal.to_string()))?;
         let place = self.room_near(address).ok_or(Missing::SlotsNear(address))?;
@@ -246,7 +248,6 @@ impl Sites {
         &self,
         memory: &LiveMemory,
         address: u64,
-        code: &[u8],
     ) -> Result<(u64, impl Fn(u64) -> u64 + use<>), Missing> {
         let hooks = memory.hooks_now();
         let Some((_, hook)) = hooks.over(address) else {
@@ -256,7 +257,6 @@ impl Sites {
             let reason = "it is not the beginning of an instruction".to_owned();
             return Err(refused(address, reason));
         };
-        let _ = code;
         let moves = hook.trampoline.moves.iter().map(|m| (m.old, m.new));
         Ok((
             copy,

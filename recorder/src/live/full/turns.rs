@@ -136,7 +136,7 @@ impl Tracer {
         };
         let users = site.users.iter().copied();
         let users: Vec<User> = users
-            .filter(|user| matches!(user, User::Probe(_) | User::Leave))
+            .filter(|user| matches!(user, User::Probe(_) | User::Leave | User::Return(_)))
             .collect();
         if users.is_empty() {
             return Ok(false);

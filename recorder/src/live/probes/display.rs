@@ -1,8 +1,8 @@
 //! Displayed expressions: their values are reported with every stop, and recorded in its event.
 
-use debuginfo::disassemble;
+use debuginfo::{Certainty, TypeKind, Value, disassemble};
 use expr::{Context, Expression};
-use values::{Format, RenderOptions, render};
+use values::{Format, RenderOptions, Units, render};
 
 use crate::live::{
     error::{LiveError, LiveResult},
@@ -16,8 +16,10 @@ use crate::live::{
 pub enum DisplayFormat {
     /// As a value.
     Value(Format),
-    /// As the instruction at this address.
-    Instruction,
+    /// As the memory at this address.
+    Memory(Units),
+    /// As so many instructions from this address on.
+    Instructions(usize),
 }
 
 /// What is displayed at every stop.
@@ -49,25 +51,76 @@ impl Displaying {
                 };
                 Ok(render(&value, &options, machine, space))
             }
-            DisplayFormat::Instruction => {
+            DisplayFormat::Memory(units) => memory(context, address_of(&value)?, units),
+            DisplayFormat::Instructions(count) => {
                 let address = match value.as_address() {
                     Ok(address) => address,
                     // A register, or a number.
                     Err(_) => value.as_integer().map_err(|error| error.to_string())? as u64,
                 };
-                let found = disassemble(space, machine, address, 1);
-                let found = found.map_err(|error| error.to_string())?;
-                let first = found.first().ok_or("there is no instruction")?;
-                let symbol = space.symbol_at(address);
-                let symbol = symbol
-                    .map(|(name, start)| format!(" <{name}+{}>", address.wrapping_sub(start)))
-                    .unwrap_or_default();
-                let target = first.target.as_ref();
-                let target = target.map(|name| format!("  <{name}>")).unwrap_or_default();
-                Ok(format!("{address:#x}{symbol}: {}{target}", first.text))
+                instructions(context, address, count)
             }
         }
     }
+}
+
+/// Most bytes of memory that are displayed.
+const MOST_BYTES: usize = 4096;
+
+/// The address that a value denotes: that of an array or a function, or what a pointer or a number says.
+fn address_of(value: &Value) -> Result<u64, String> {
+    let by_place = matches!(value.kind(), TypeKind::Array | TypeKind::Function);
+    let address = match value.address() {
+        Some(address) if by_place => Ok(address),
+        Some(_) => value.as_address(),
+        None => value
+            .as_address()
+            .or_else(|_| value.as_integer().map(|number| number as u64)),
+    };
+    address.map_err(|error| error.to_string())
+}
+
+/// Writes units of memory.
+fn memory(context: &Context<'_>, address: u64, units: Units) -> Result<String, String> {
+    let len = units.count * units.bytes;
+    if len > MOST_BYTES {
+        return Err(format!("at most {MOST_BYTES} bytes are displayed"));
+    }
+    let mut bytes = vec![0; len];
+    let read = context.machine.memory(address, &mut bytes);
+    let certainty = read.map_err(|unknown| unknown.to_string())?;
+    let symbol = |address| named(context, address);
+    let each = bytes.chunks_exact(units.bytes);
+    let each: Vec<String> = each.map(|unit| units.text(unit, &symbol)).collect();
+    let text = format!("{address:#x}: {}", each.join("  "));
+    Ok(match certainty {
+        Certainty::Known => text,
+        Certainty::Stale { as_of } => format!("{text} <stale: as of event {as_of}>"),
+    })
+}
+
+/// Writes instructions, as many as can be read.
+fn instructions(context: &Context<'_>, address: u64, count: usize) -> Result<String, String> {
+    let found = disassemble(context.space, context.machine, address, count);
+    let found = found.map_err(|error| error.to_string())?;
+    let each = found.iter().map(|instruction| {
+        let at = instruction.address;
+        let symbol = named(context, at).map_or_else(String::new, |name| format!(" <{name}>"));
+        let target = instruction.target.as_ref();
+        let target = target.map_or_else(String::new, |name| format!("  <{name}>"));
+        format!("{at:#x}{symbol}: {}{target}", instruction.text)
+    });
+    let each: Vec<String> = each.collect();
+    match each.is_empty() {
+        true => Err("there is no instruction".to_owned()),
+        false => Ok(each.join("; ")),
+    }
+}
+
+/// The symbol of code at an address, and the offset in it.
+fn named(context: &Context<'_>, address: u64) -> Option<String> {
+    let (name, start) = context.space.symbol_at(address)?;
+    Some(format!("{name}+{}", address.wrapping_sub(start)))
 }
 
 /// The displayed expressions, in the order in which they were added.

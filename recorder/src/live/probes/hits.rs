@@ -71,6 +71,7 @@ impl Tracer {
                     }
                 }
                 User::Leave => self.leave_logged(tid, address),
+                User::Return(_) => self.leave_watched(tid, address),
                 User::Step(_) => {}
             }
         }

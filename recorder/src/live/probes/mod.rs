@@ -111,6 +111,7 @@ impl Probes {
         for id in ids {
             self.set_places(id, Vec::new());
         }
+        self.watchpoints.forget_calls();
         for probe in self.by_id.values_mut() {
             // The counters are gone with the old program.
             probe.counter_at = None;
@@ -385,6 +386,7 @@ impl Tracer {
             }
         }
         self.end_watches_of_unloaded(&space);
+        self.forget_unmapped_calls(&space);
         self.settle_logged();
         let has_plans = self
             .tracee
@@ -401,6 +403,7 @@ impl Tracer {
     pub fn remove_probe(&mut self, id: ProbeId) -> LiveResult<ProbeView> {
         let mut probe = self.probes.remove(id).ok_or(LiveError::NoProbe(id))?;
         self.unset(&probe.view);
+        self.forget_watched_call(id);
         self.probes.forget_expressions(&self.stops, id);
         probe.view.hits = self.breakpoints.total_hits(&probe);
         self.journal.send(Control::ProbeRemoved {

@@ -5,16 +5,20 @@
 //!
 //! The old and new values are read when a thread has stopped. They include what other threads wrote in between; the
 //! stop then says so.
+//!
+//! A watched variable lasts as long as its call. Calls of one function in one place of the stack look the same afterwards, so a
+//! trap where the call returns tells its end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use debuginfo::{AddressSpace, Diagnostic};
 
 use super::logged_place::{Found, LoggedRange};
 use crate::live::{
+    breakpoints::sites::User,
     error::{LiveError, LiveResult},
     event_loop::Tracer,
-    model::{Access, ProbeId, ProbeState, Reason, Tid},
+    model::{Access, Action, ProbeId, ProbeState, Reason, Tid, WatchedCall},
     probes::Probes,
     tracee::{Tracee, hold::COPY_PATIENCE, stopped::Stopped},
 };
@@ -45,11 +49,17 @@ struct Told {
     old: Vec<u8>,
     new: Vec<u8>,
     shared: bool,
+    /// The call whose variable was watched has returned.
+    left: bool,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Watchpoints {
     watches: [Option<Watch>; REGISTERS],
+    /// The calls whose variables are watched, also by watchpoints that are disabled.
+    calls: BTreeMap<ProbeId, WatchedCall>,
+    /// The watchpoints whose call has returned.
+    left: BTreeSet<ProbeId>,
 }
 
 impl Watchpoints {
@@ -94,6 +104,12 @@ impl Watchpoints {
         let used = self.watches.iter().enumerate();
         used.filter(|(_, watch)| watch.as_ref().is_some_and(&is_meant))
             .fold(0, |bits, (number, _)| bits | 1 << number)
+    }
+
+    /// Forgets the calls whose variables are watched, after their traps are gone.
+    pub fn forget_calls(&mut self) {
+        self.calls.clear();
+        self.left.clear();
     }
 
     /// Sets the debug registers of one halted thread.
@@ -271,6 +287,87 @@ impl Tracer {
         let _ = self.set_watches();
     }
 
+    /// Sets a trap where the call returns whose variable a watchpoint watches.
+    pub fn watch_until_return(&mut self, id: ProbeId, call: WatchedCall) -> LiveResult<()> {
+        if !self.probes.by_id.contains_key(&id) {
+            return Err(LiveError::NoProbe(id));
+        }
+        self.forget_watched_call(id);
+        self.add_site(call.returns_to, User::Return(id))?;
+        self.probes.watchpoints.calls.insert(id, call);
+        Ok(())
+    }
+
+    /// Removes the trap where the call of a watchpoint returns.
+    pub fn forget_watched_call(&mut self, id: ProbeId) {
+        let watchpoints = &mut self.probes.watchpoints;
+        watchpoints.left.remove(&id);
+        if let Some(call) = watchpoints.calls.remove(&id) {
+            self.remove_site(call.returns_to, User::Return(id));
+        }
+    }
+
+    /// A thread is where calls return whose variables are watched.
+    pub fn leave_watched(&mut self, tid: Tid, address: u64) {
+        let Ok(registers) = self.tracee.registers(tid) else {
+            return;
+        };
+        let returned = WatchedCall {
+            tid,
+            cfa: registers.rsp,
+            returns_to: address,
+        };
+        let calls = self.probes.watchpoints.calls.iter();
+        let left = calls.filter(|(_, call)| **call == returned);
+        let left: Vec<ProbeId> = left.map(|(id, _)| *id).collect();
+        for id in left {
+            self.forget_watched_call(id);
+            self.probes.watchpoints.left.insert(id);
+        }
+    }
+
+    /// A thread has executed one instruction and is at `rip`: if that was a return, the thread does not run into the trap there.
+    pub fn may_have_left_watched(&mut self, tid: Tid, rip: u64) {
+        if self.probes.watchpoints.calls.is_empty() {
+            return;
+        }
+        if let Some(pc) = self.breakpoints.exact_pc(&self.tracee, rip) {
+            self.leave_watched(tid, pc);
+        }
+    }
+
+    /// Forgets the traps in modules that are gone.
+    pub fn forget_unmapped_calls(&mut self, space: &AddressSpace) {
+        let Tracer {
+            tracee,
+            breakpoints,
+            probes,
+            ..
+        } = self;
+        probes.watchpoints.calls.retain(|_, call| {
+            let at = call.returns_to;
+            let is_mapped = space.at(at).is_some();
+            if !is_mapped {
+                breakpoints.sites.forget(&tracee.memory, &(at..at + 1));
+            }
+            is_mapped
+        });
+    }
+
+    /// Returns whether a probe stops all threads.
+    fn halts_all(&self, id: ProbeId) -> bool {
+        let probe = self.probes.by_id.get(&id);
+        probe.is_some_and(|probe| {
+            matches!(
+                probe.view.spec.action,
+                Action::Break {
+                    all_threads: true,
+                    ..
+                }
+            )
+        })
+    }
+
     fn set_watches(&mut self) -> LiveResult<()> {
         let was_holding = self.tracee.is_held;
         let held = self.hold();
@@ -323,8 +420,12 @@ impl Tracer {
             let Some(access) = self.probes.access(&self.tracee, tid, number) else {
                 continue;
             };
-            // Each watchpoint counts its hits; one stop reports the first.
-            if let Some(all_threads) = self.judge_watch(tid, access.probe) {
+            // Each watchpoint counts its hits; one stop reports the first. What was meant by the condition is gone with the call.
+            let judged = match access.left {
+                true => Some(self.halts_all(access.probe)),
+                false => self.judge_watch(tid, access.probe),
+            };
+            if let Some(all_threads) = judged {
                 told.get_or_insert((access, all_threads));
             }
         }
@@ -334,12 +435,14 @@ impl Tracer {
                 old,
                 new,
                 shared,
+                left,
             } = access;
             let reason = Reason::Watch {
                 probe,
                 old,
                 new,
                 shared,
+                left,
             };
             self.halt(tid, reason, all_threads);
         } else {
@@ -389,6 +492,7 @@ impl Probes {
             old,
             new: now,
             shared: watch.access != Access::Read && (was_read || !writers.is_empty()),
+            left: self.watchpoints.left.contains(&watch.probe),
         })
     }
 }

@@ -27,6 +27,7 @@ impl Tracer {
         let Ok(registers) = self.tracee.registers(tid) else {
             return;
         };
+        self.may_have_left_watched(tid, registers.rip);
         let Some(plan) = self
             .tracee
             .threads
