@@ -168,8 +168,16 @@ const WORDS: &[(&str, &str)] = &[
         r#"debug_continue {"action": "step-into"}, or debug_goto {"back": "step"}"#,
     ),
     (
+        "record it: hindsight record --full -- PROGRAM",
+        r#"record it: debug_launch {"full": true}"#,
+    ),
+    (
         "hindsight record --full -- PROGRAM records every instruction",
         r#"debug_launch {"full": true} records every instruction"#,
+    ),
+    (
+        "record every instruction: hindsight record --full -- PROGRAM",
+        r#"record every instruction: debug_launch {"full": true}"#,
     ),
     (
         "or a recording of every instruction: hindsight record --full -- PROGRAM",
@@ -334,6 +342,10 @@ mod tests {
     #[test]
     fn hints_name_tools_and_parameters() {
         for (hint, wanted) in [
+            (
+                "record it: hindsight record --full -- PROGRAM",
+                r#"record it: debug_launch {"full": true}"#,
+            ),
             (
                 "stop it with: hindsight pause; or wait for a stop with: hindsight await",
                 r#"stop it with: debug_continue {"action": "pause"}; or wait for a stop with: debug_wait"#,

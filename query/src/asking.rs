@@ -171,6 +171,7 @@ impl Question {
         };
         let mut statement = self.parse()?;
         question::check(&statement)?;
+        question::check_words(&statement, &self.sql)?;
         let planned = state.statement_to_plan(statement.clone()).await;
         let plan = match planned {
             Err(error) if question::resolve(&mut statement) => {
@@ -180,6 +181,9 @@ impl Question {
             planned => planned,
         };
         let plan = plan.map_err(wrong)?;
+        if plan.schema().fields().is_empty() {
+            return Err(question::no_columns(&self.sql));
+        }
         SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)

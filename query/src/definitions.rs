@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{ArrayRef, Int64Array, StringViewArray};
+use debuginfo::object_variant;
+use rustc_hash::{FxHashMap, FxHashSet};
 use store::control::{Control, FunctionDef, LiveProbe};
 
 use crate::functions::headers::Headers;
@@ -71,6 +73,7 @@ pub struct Definitions {
     probes: BTreeMap<u32, Probe>,
     processor_waits: BTreeMap<u32, u64>,
     headers: OnceLock<Headers>,
+    of_one_name: OnceLock<FxHashSet<u32>>,
 }
 
 impl Definitions {
@@ -155,6 +158,31 @@ impl Definitions {
     /// Returns what headers say of the C library's functions. All functions must be added before.
     pub fn headers(&self) -> &Headers {
         self.headers.get_or_init(|| Headers::of(self))
+    }
+
+    /// Returns the name of a function. Constructors and destructors that share one say which they are: `A::~A (deleting)`. All
+    /// functions must be added before.
+    pub fn told_name(&self, function: &FunctionDef) -> String {
+        let of_one_name = self.of_one_name.get_or_init(|| self.of_one_name());
+        let is_shared = of_one_name.contains(&function.id);
+        let variant = is_shared.then(|| object_variant(&function.linkage));
+        match variant.flatten() {
+            Some(variant) => format!("{} ({variant})", function.name),
+            None => function.name.clone(),
+        }
+    }
+
+    /// Returns the ids of functions that have the name of another one in their module.
+    fn of_one_name(&self) -> FxHashSet<u32> {
+        let mut ids: FxHashMap<(u32, &str), Vec<u32>> = FxHashMap::default();
+        for function in self.functions() {
+            let alike = ids
+                .entry((function.module, function.name.as_str()))
+                .or_default();
+            alike.push(function.id);
+        }
+        let alike = ids.into_values().filter(|ids| ids.len() > 1);
+        alike.flatten().collect()
     }
 
     /// Returns one more than the largest function id.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use debuginfo::{names_function, short_name};
 use store::Reader;
+use store::manifest::Lineage;
 
 use crate::answer::Answer;
 use crate::asking::{Asking, execution};
@@ -14,11 +15,11 @@ use crate::definitions::Definitions;
 use crate::error::{Error, Result};
 use crate::open::{Extent, sources};
 use crate::options::Options;
-use crate::question::suggest;
+use crate::question::{self, suggest};
 use crate::report;
 use crate::short_names::{self, last_part};
 use crate::state::States;
-use crate::tables::{processes_beside, providers};
+use crate::tables::{Followed, children, processes_beside, providers};
 use crate::unrecorded;
 
 /// A recording that can be queried. It shows the content at its opening.
@@ -56,9 +57,22 @@ impl Session {
     /// # Errors
     /// When a sealed file cannot be read, or the threads cannot be made.
     pub fn new(reader: Arc<Reader>, options: Options) -> Result<Self> {
+        Self::new_beside(reader, options, &[])
+    }
+
+    /// As [`Self::new`] for a recording that is asked one after the other with those of `others`: processes that these are of have
+    /// no rows in its table `processes`, as in [`crate::Runs`].
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn new_beside(reader: Arc<Reader>, options: Options, others: &[Lineage]) -> Result<Self> {
         let states = States::new(Arc::clone(&reader));
         let mut sources = sources(&reader, &states)?;
-        sources.followed.processes = processes_beside(reader.recording().dir());
+        let own = reader.recording();
+        sources.followed = Followed {
+            processes: processes_beside(own.dir()),
+            asked: children(own.manifest().recording_id, others.iter().copied()),
+        };
         let tables = providers(&sources).map_err(execution)?;
         let context = context(tables, &options).map_err(execution)?;
         states.register(&context);
@@ -117,8 +131,8 @@ impl Session {
         self.extent
     }
 
-    /// Returns a note for each table that a question reads and that is empty because nobody asked for what is in it, and for each
-    /// short name that it compares a column of full names with.
+    /// Returns a note for each table that a question reads and that is empty because nobody asked for what is in it, for each
+    /// short name that it compares a column of full names with, and for conditions that never hold.
     #[must_use]
     pub fn not_recorded(&self, sql: &str) -> Vec<String> {
         let manifest = self.reader().recording().manifest();
@@ -128,6 +142,7 @@ impl Session {
             functions.map(|function| function.name.as_str())
         };
         notes.extend(short_names::notes(sql, names));
+        notes.extend(question::notes(sql));
         notes
     }
 

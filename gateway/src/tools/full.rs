@@ -32,7 +32,7 @@ pub struct Args {
 
 impl Tool for Full {
     const NAME: &'static str = "debug_full";
-    const DOC: &'static str = "At a stop, execute the thread's next instructions one by one and record all of them, up to the next stop at the latest. Afterwards debug_history, debug_goto, debug_state and debug_sql know everything at each of them, until the program moves on. Some 20,000 instructions take a second.";
+    const DOC: &'static str = "At a stop, execute the thread's next instructions one by one and record all of them, up to the next stop at the latest. Afterwards debug_history, debug_goto, debug_state and debug_sql know everything at each of them, until the program moves on: each seq, that of this answer too, is then one of their own recording. Some 20,000 instructions take a second.";
     const READ_ONLY: bool = false;
     type Args = Args;
 
@@ -46,6 +46,8 @@ impl Tool for Full {
         let reply = context.ask::<verbs::Full>(session, &wanted)?;
         let mut told = shape::motion(context, &reply.motion)?;
         if let Some(recorded) = &reply.recorded {
+            // The position of the stop is one of the whole session's recording, which no tool asks now.
+            told.insert("seq".to_owned(), json!(recorded.last_seq));
             told.insert("recorded".to_owned(), json!(recorded));
         }
         Ok(Answer::Object(told))

@@ -30,7 +30,7 @@ pub struct Args {
     recording: Option<String>,
     /// The expression: total, cache.head, FUNCTION::VARIABLE, *(int *)0x55d0
     expression: String,
-    /// Go to this event first; the expression has the meaning that it has there
+    /// Go to this moment first: a seq, 12+300 (instructions after an event); the expression has the meaning that it has there
     at: Option<Moment>,
     /// Only the last change: up to the moment gone to, or of the whole recording
     #[serde(default)]
@@ -39,7 +39,7 @@ pub struct Args {
 
 impl Tool for History {
     const NAME: &'static str = "debug_history";
-    const DOC: &'static str = "Show every recorded change of a value, or with lastWrite between which events it got the value that it has now. A recording made with --full names the instruction that wrote: seq+steps, for debug_goto.";
+    const DOC: &'static str = "Show every recorded change of a value, or with lastWrite between which events it got the value that it has now. A recording made with --full names the instruction that wrote: at, as debug_goto takes it.";
     const READ_ONLY: bool = true;
     type Args = Args;
 
@@ -76,7 +76,11 @@ impl Tool for History {
             total: Some(context.cursor + reply.changes.len() + reply.left_out),
             ..List::default()
         };
-        let list = list.with("knownAtEvents", reply.known_at);
+        let list = match &reply.searched {
+            // Then all writes were found, and the value is known everywhere.
+            Some(searched) => list.with("searched", searched.as_str()),
+            None => list.with("knownAtEvents", reply.known_at),
+        };
         let place = reply.place.as_deref();
         Ok(Answer::List(match place {
             Some(place) => list.with("note", verbs::lies_at(&reply.expression, place)),
@@ -85,13 +89,18 @@ impl Tool for History {
     }
 }
 
+/// The moment of a change, if it is not the event itself: `12+300`.
+fn at(change: &Change) -> Value {
+    match change.steps {
+        0 => Value::Null,
+        _ => verbs::moment_of_change(change).into(),
+    }
+}
+
 fn change(change: &Change) -> Value {
     Value::Object(object([
         ("seq", json!(change.seq)),
-        (
-            "steps",
-            Some(change.steps).filter(|steps| *steps > 0).into(),
-        ),
+        ("at", at(change)),
         ("threadId", json!(change.thread)),
         ("old", json!(change.old)),
         ("value", json!(change.value)),

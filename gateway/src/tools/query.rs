@@ -77,13 +77,13 @@ struct TextFilter {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 struct ReturnFilter {
     /// It is this number
-    equals: Option<i64>,
+    equals: Option<i128>,
     /// Nothing is known to have been returned
     is_null: Option<bool>,
     /// It is less than this
-    less_than: Option<i64>,
+    less_than: Option<i128>,
     /// It is greater than this
-    greater_than: Option<i64>,
+    greater_than: Option<i128>,
 }
 
 /// In which order.
@@ -108,9 +108,9 @@ enum Verbosity {
 
 /// The events, and as events the notes that were added to the recording later.
 const EVENTS_AND_NOTES: &str = "(\
-    select seq, kind, tid, ts_ns, function, function_id, file, line, module, call, parent, depth, args, ret, ret_text, unwound, text, \
+    select seq, kind, tid, ts_ns, function, function_id, file, line, module, call, parent, depth, args, ret, ret_f, ret_text, unwound, text, \
     addr, size, value, aux, probe from events \
-    union all select seq, 'note', null, null, null, null, null, null, null, null, null, null, null, null, null, null, text, \
+    union all select seq, 'note', null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, text, \
     null, null, null, null, null from notes where added_unix_ns is not null)";
 
 /// Events of the first part of a recording that is asked for a page of rows, and how much longer each further one is.
@@ -567,8 +567,14 @@ impl TextFilter {
 impl ReturnFilter {
     fn add(&self, conditions: &mut Vec<String>) {
         match self.is_null {
-            Some(true) => conditions.push("ret is null".to_owned()),
-            Some(false) => conditions.push("ret is not null".to_owned()),
+            Some(true) => {
+                conditions.push("ret is null and ret_f is null and ret_text is null".to_owned());
+            }
+            Some(false) => {
+                conditions.push(
+                    "(ret is not null or ret_f is not null or ret_text is not null)".to_owned(),
+                );
+            }
             None => {}
         }
         let bounds = [
@@ -577,9 +583,20 @@ impl ReturnFilter {
             (">", self.greater_than),
         ];
         for (sign, number) in bounds {
-            conditions.extend(number.map(|number| format!("ret {sign} {number}")));
+            conditions.extend(number.map(|number| returned(sign, number)));
         }
     }
+}
+
+/// The condition that what a call returned is less than a number, the same or greater. What does not fit in `ret` and `ret_f`, as an
+/// unsigned number of 2^63 or more, is known as text.
+fn returned(sign: &str, number: i128) -> String {
+    format!(
+        "case when ret is not null then ret {sign} {number} \
+         when ret_f is not null then ret_f {sign} {number} \
+         when ret_text ~ '^-?[0-9]+$' then try_cast(ret_text as decimal(38,0)) {sign} {number} \
+         else try_cast(ret_text as double) {sign} {number} end"
+    )
 }
 
 #[cfg(test)]
@@ -602,6 +619,25 @@ mod tests {
             "select start_seq as seq, function, function_id, ret_text as \"returnValue\" from calls \
              where args = 'it''s' and strpos(args, '50%') > 0 \
              order by start_seq limit 50 offset 0"
+        );
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_in_ret_are_compared() {
+        let asked = sql(serde_json::json!({"returnValue": {"equals": u64::MAX - 1}}));
+        let asked = asked.unwrap();
+        for part in [
+            "ret = 18446744073709551614",
+            "ret_f = 18446744073709551614",
+            "try_cast(ret_text as decimal(38,0)) = 18446744073709551614",
+        ] {
+            assert!(asked.contains(part), "{asked}");
+        }
+        let asked = sql(serde_json::json!({"returnValue": {"isNull": true}}));
+        assert!(
+            asked
+                .unwrap()
+                .contains("ret_f is null and ret_text is null")
         );
     }
 

@@ -26,7 +26,7 @@ pub struct Args {
     session_id: Option<SessionId>,
     /// A recording, instead of a session
     recording: Option<String>,
-    /// One SELECT. Tables: calls, events, report (self_ns and inclusive_ns by function), functions, threads, output, exceptions, syscalls, files, allocations, locks, writes, logpoints, pauses, gaps, probes, modules, notes; of a recording made with --full: instructions, lines, memory_writes (addr, size, old, new, function, line; filter on addr or position), memory_reads; history('EXPR'), backtrace(SEQ), locals(SEQ); functions: value(seq or '12+300', 'EXPR'), reg(seq, 'rax')
+    /// One SELECT. Tables: calls, events, report (self_ns and inclusive_ns by function), functions, threads, output, exceptions, syscalls, files, allocations, locks, writes, logpoints, pauses, gaps, probes, modules, notes; of a recording made with full: instructions, lines, memory_writes (addr, size, old, new, function, line; filter on addr or position), memory_reads, each with position (how many instructions ran before), seq and step: debug_goto goes to seq+step, as 12+300; history('EXPR'), backtrace(SEQ), locals(SEQ); functions: value(seq or '12+300', 'EXPR'), reg(seq, 'rax')
     sql: String,
     /// Write all rows to this new file (.csv, .jsonl, .json or .parquet) instead
     file: Option<String>,

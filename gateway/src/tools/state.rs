@@ -94,7 +94,11 @@ impl Tool for State {
             context.ask::<Thread>(session, &thread)?;
         }
         if args.frame.is_some() {
-            context.ask::<Frame>(session, &FrameArgs { index: args.frame })?;
+            let frame = FrameArgs {
+                index: args.frame,
+                ..FrameArgs::default()
+            };
+            context.ask::<Frame>(session, &frame)?;
         }
         let position = context.ask::<Position>(session, &Nothing {})?;
         let parts = match args.show.is_empty() {

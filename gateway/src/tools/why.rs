@@ -31,7 +31,7 @@ pub struct Args {
 
 impl Tool for Why {
     const NAME: &'static str = "debug_why";
-    const DOC: &'static str = "Show the chain of recorded events that led to a call (its callers, where its arguments came from, where an error that it returned came up first) or to the value of an expression (who wrote it, from which values). \"Same value\" is no proof of a cause.";
+    const DOC: &'static str = "Show the chain of recorded events that led to a call (its callers, which calls had or returned the same values as its arguments, which ones inside it returned the same error) or to the value of an expression (who wrote it, and which calls had the same value). \"Same value\" is no proof of a cause.";
     const READ_ONLY: bool = true;
     type Args = Args;
 

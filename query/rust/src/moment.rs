@@ -224,7 +224,10 @@ impl<'r> Moment<'r> {
     /// [`Error::NoMoment`]: there is no such frame.
     pub fn in_frame(self, index: usize) -> Result<Moment<'r>> {
         let index = Some(index);
-        self.select::<verbs::Frame>(&FrameArgs { index })
+        self.select::<verbs::Frame>(&FrameArgs {
+            index,
+            ..FrameArgs::default()
+        })
     }
 
     /// Returns the value of an expression, such as `x`, `a.b`, `*p`, `v[5]` or `$rax`, in the frame.

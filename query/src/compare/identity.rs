@@ -1,4 +1,4 @@
-//! Which functions of two recordings are the same: by module, name and source file, never by address or number.
+//! Which functions of two recordings are the same: by module, name, source file and linker name, never by address or number.
 //!
 //! Both recordings then use one number for a function that both have. Calls of other functions are left out of the
 //! comparison and told apart: a function may be new, or inlined.
@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rustc_hash::FxHashMap;
+use debuginfo::object_variant;
+use rustc_hash::{FxHashMap, FxHashSet};
 use store::control::FunctionDef;
 
 use super::hash;
@@ -111,45 +112,129 @@ fn key_of(definitions: &Definitions, function: &FunctionDef) -> Key {
     }
 }
 
-/// Returns the functions of a recording by what makes them the same.
-fn keys(definitions: &Definitions) -> BTreeMap<Key, u32> {
+/// A function of one recording.
+struct Own {
+    id: u32,
+    key: Key,
+    /// Its linker name. Overloads, constructors and destructors differ in nothing else.
+    linkage: String,
+    /// It is a destructor that frees the object, too: no other one is the same.
+    is_deleting: bool,
+}
+
+/// Returns the functions of a recording in the order of their addresses.
+fn owns(definitions: &Definitions) -> Vec<Own> {
     let mut all: Vec<&FunctionDef> = definitions.functions().collect();
     all.sort_by_key(|function| (function.module, function.svma, function.id));
     let mut twins: FxHashMap<Key, u32> = FxHashMap::default();
-    let mut keys = BTreeMap::new();
+    let mut owns = Vec::with_capacity(all.len());
     for function in all {
         let mut key = key_of(definitions, function);
         let twin = twins.entry(key.clone()).or_default();
         key.twin = *twin;
         *twin += 1;
-        keys.insert(key, function.id);
+        let is_destructor = key.name.contains('~');
+        owns.push(Own {
+            id: function.id,
+            key,
+            linkage: function.linkage.clone(),
+            is_deleting: is_destructor && object_variant(&function.linkage) == Some("deleting"),
+        });
     }
-    keys
+    owns
+}
+
+/// What functions must have in common, besides their module and name.
+#[derive(Clone, Copy)]
+struct Pass {
+    /// Their source file. Without it, each must be the only one on its side.
+    has_file: bool,
+    /// Their linker name.
+    has_linkage: bool,
+}
+
+/// The passes, the strictest first: a signature may have changed, and a source file may have a new name.
+const PASSES: [Pass; 4] = [
+    Pass {
+        has_file: true,
+        has_linkage: true,
+    },
+    Pass {
+        has_file: true,
+        has_linkage: false,
+    },
+    Pass {
+        has_file: false,
+        has_linkage: true,
+    },
+    Pass {
+        has_file: false,
+        has_linkage: false,
+    },
+];
+
+/// What a pass compares.
+type Part<'o> = (&'o str, &'o str, &'o str, &'o str, bool);
+
+impl Pass {
+    fn part<'o>(self, own: &'o Own) -> Part<'o> {
+        let key = &own.key;
+        let file = if self.has_file { &*key.file } else { "" };
+        let linkage = if self.has_linkage { &*own.linkage } else { "" };
+        (&*key.module, &*key.name, file, linkage, own.is_deleting)
+    }
+
+    /// Returns the positions of functions by what this pass compares, in their order.
+    fn positions<'o>(self, owns: &'o [Own]) -> BTreeMap<Part<'o>, Vec<usize>> {
+        let mut positions: BTreeMap<Part<'o>, Vec<usize>> = BTreeMap::new();
+        for (at, own) in owns.iter().enumerate() {
+            positions.entry(self.part(own)).or_default().push(at);
+        }
+        positions
+    }
+
+    /// Returns the positions of functions that are the same.
+    fn pairs(self, a: &[Own], b: &[Own]) -> Vec<(usize, usize)> {
+        let mut of_b = self.positions(b);
+        let mut pairs = Vec::new();
+        for (part, of_a) in self.positions(a) {
+            let of_b = of_b.remove(&part).unwrap_or_default();
+            if self.has_file || (of_a.len(), of_b.len()) == (1, 1) {
+                pairs.extend(of_a.into_iter().zip(of_b));
+            }
+        }
+        pairs
+    }
+}
+
+/// Leaves out the functions at these positions.
+fn remove(owns: &mut Vec<Own>, positions: impl Iterator<Item = usize>) {
+    let positions: FxHashSet<usize> = positions.collect();
+    let mut at = 0..;
+    owns.retain(|_| at.next().is_none_or(|at| !positions.contains(&at)));
 }
 
 impl Identities {
     /// Finds the functions that both recordings have.
     pub fn of(a: &Definitions, b: &Definitions) -> Self {
-        let (mut keys_a, mut keys_b) = (keys(a), keys(b));
+        let (mut own_a, mut own_b) = (owns(a), owns(b));
         let mut found = Identities {
             of_a: vec![None; a.id_limit()],
             of_b: vec![None; b.id_limit()],
             ..Identities::default()
         };
         let mut pairs = Vec::new();
-        keys_a.retain(|key, id_a| {
-            let same = keys_b.remove(key);
-            pairs.extend(same.map(|id_b| (key.clone(), [*id_a, id_b])));
-            same.is_none()
-        });
-        // A source file may have a new name.
-        let (moved_a, mut moved_b) = (by_name(keys_a), by_name(keys_b));
-        for (name, of_a) in moved_a {
-            let of_b = moved_b.remove(&name).unwrap_or_default();
-            if let ([(key, id_a)], [(_, id_b)]) = (of_a.as_slice(), of_b.as_slice()) {
-                pairs.push((key.clone(), [*id_a, *id_b]));
-                found.moved += 1;
+        for pass in PASSES {
+            let same = pass.pairs(&own_a, &own_b);
+            pairs.extend(same.iter().map(|(at_a, at_b)| {
+                let (own, other) = (&own_a[*at_a], &own_b[*at_b]);
+                (own.key.clone(), [own.id, other.id])
+            }));
+            if !pass.has_file {
+                found.moved += same.len();
             }
+            remove(&mut own_a, same.iter().map(|(at, _)| *at));
+            remove(&mut own_b, same.iter().map(|(_, at)| *at));
         }
         pairs.sort_unstable();
         for (key, ids) in pairs {
@@ -162,12 +247,76 @@ impl Identities {
     }
 }
 
-/// Groups functions by module and name.
-fn by_name(keys: BTreeMap<Key, u32>) -> BTreeMap<(String, String), Vec<(Key, u32)>> {
-    let mut groups: BTreeMap<(String, String), Vec<(Key, u32)>> = BTreeMap::new();
-    for (key, id) in keys {
-        let name = (key.module.clone(), key.name.clone());
-        groups.entry(name).or_default().push((key, id));
+#[cfg(test)]
+mod tests {
+    use store::control::{Control, ValueKind};
+
+    use super::*;
+
+    /// The name of a function, its linker name and its file.
+    type Named = (&'static str, &'static str, &'static str);
+
+    /// The definitions of functions, in the order of their addresses.
+    fn definitions(functions: &[Named]) -> Definitions {
+        let mut definitions = Definitions::default();
+        for (id, (name, linkage, file)) in functions.iter().enumerate() {
+            definitions.add(Control::Function(FunctionDef {
+                id: id as u32,
+                module: 0,
+                svma: 0x1000 + id as u64 * 0x40,
+                size: 0x40,
+                name: (*name).into(),
+                linkage: (*linkage).into(),
+                file: Some((*file).into()),
+                line: None,
+                params: Vec::new(),
+                ret: ValueKind::Void,
+                params_known: true,
+                ret_place: None,
+            }));
+        }
+        definitions
     }
-    groups
+
+    fn pairs(a: &[Named], b: &[Named]) -> Vec<[u32; 2]> {
+        let found = Identities::of(&definitions(a), &definitions(b));
+        let mut pairs: Vec<[u32; 2]> = found.shared.iter().map(|shared| shared.ids).collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    const DELETING: Named = ("A::~A", "_ZN1AD0Ev", "a.cc");
+    const BASE: Named = ("A::~A", "_ZN1AD2Ev", "a.cc");
+    const COMPLETE: Named = ("A::~A", "_ZN1AD1Ev", "a.cc");
+
+    #[test]
+    fn functions_of_one_name_are_told_apart_by_their_linker_names() {
+        let of_ints = ("f", "_Z1fi", "a.cc");
+        let of_reals = ("f", "_Z1fd", "a.cc");
+        let cases: [(&[Named], &[Named], &[[u32; 2]]); 8] = [
+            (&[DELETING, BASE], &[BASE, DELETING], &[[0, 1], [1, 0]]),
+            (&[BASE, DELETING], &[DELETING], &[[1, 0]]),
+            // The compiler may make one function of two, with either name.
+            (&[BASE], &[COMPLETE], &[[0, 0]]),
+            (&[BASE], &[DELETING], &[]),
+            (&[of_ints, of_reals], &[of_reals], &[[1, 0]]),
+            // Its signature was changed, or its file has a new name.
+            (&[of_ints], &[of_reals], &[[0, 0]]),
+            (&[of_ints], &[("f", "_Z1fi", "b.cc")], &[[0, 0]]),
+            (&[of_ints, of_reals], &[("f", "_Z1fd", "b.cc")], &[[1, 0]]),
+        ];
+        for (a, b, expected) in cases {
+            assert_eq!(pairs(a, b), expected, "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn the_name_says_which_destructor_it_is() {
+        let definitions = definitions(&[DELETING, BASE, ("main", "main", "a.cc")]);
+        let names = definitions
+            .functions()
+            .map(|one| definitions.told_name(one));
+        let names: Vec<String> = names.collect();
+        assert_eq!(names, ["A::~A (deleting)", "A::~A (base object)", "main"]);
+    }
 }

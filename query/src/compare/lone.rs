@@ -29,7 +29,7 @@ pub fn functions(
         if calls > 0 && numbers[id].is_none() {
             found.push(LoneFunction {
                 side,
-                function: function.name.clone(),
+                function: own.definitions().told_name(function),
                 calls,
                 place: function.file.clone().zip(function.line),
                 why: match inlined.contains(&*function.name) {

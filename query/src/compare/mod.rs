@@ -395,8 +395,9 @@ impl Whole<'_> {
             let own = counts.get(&(number as u32)).copied().unwrap_or_default();
             let of = |kind: Kind| own.by_kind[kind as usize];
             let is_changed = self.codes.changed.contains(&(number as u32));
+            let name = parted::name_of(self.sides.0, number as u32);
             FunctionPair {
-                function: shared.key.name.clone(),
+                function: name.unwrap_or_else(|| shared.key.name.clone()),
                 calls: (0, 0),
                 total_ns: (None, None),
                 self_ns: (None, None),

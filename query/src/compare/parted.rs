@@ -529,10 +529,11 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
     })
 }
 
-/// Returns the name of a function by its shared number.
+/// Returns the name of a function by its shared number, as `Definitions::told_name` tells it.
 pub fn name_of(side: &Side<'_>, number: u32) -> Option<String> {
     let function = side.source.function(side.id_of(number)?);
-    function.map(|function| function.name.clone())
+    let definitions = side.source.session().definitions();
+    function.map(|function| definitions.told_name(function))
 }
 
 /// Says in which way calls of a kind differ, for people.

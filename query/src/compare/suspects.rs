@@ -15,6 +15,7 @@ use super::read::{CallFiles, Position};
 use super::side::Side;
 use super::source;
 use crate::error::Result;
+use crate::overview::told;
 use crate::session::Session;
 
 /// Most functions that are told.
@@ -162,11 +163,10 @@ pub fn suspects(
     add_own(&mut add);
     if let Some((parting, _)) = own {
         for (call_a, call_b) in parting.a.around.iter().zip(&parting.b.around).take(3) {
-            let ids = 0..sides.0.numbers.len() as u32;
-            let id = ids
-                .into_iter()
-                .find(|id| sides.0.source.name(*id) == call_a.function);
-            if let Some(number) = id.and_then(|id| sides.0.number_of(id)) {
+            let timeline = sides.0.source.timeline();
+            let head = timeline.map(|timeline| told(timeline.entered_at(call_a.seq)));
+            let head = head.transpose()?.flatten();
+            if let Some(number) = head.and_then(|head| sides.0.number_of(head.function)) {
                 let why = "it was running when the difference showed".to_owned();
                 add(number, why, Some(call_a.seq), Some(call_b.seq));
             }
@@ -226,7 +226,7 @@ fn lone(
             false => "ran before the difference showed",
         };
         Some(Suspect {
-            function: function.name.clone(),
+            function: session.definitions().told_name(function),
             why: format!("only {letter} has it, and it {when}"),
             code_differs: None,
             place: function.file.clone().zip(function.line),

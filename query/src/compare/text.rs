@@ -1,6 +1,6 @@
 //! A comparison as text, for people: what differs first, who did it, and how much else differs.
 
-use debuginfo::short_name;
+use debuginfo::{short_name, told_apart};
 use values::one_line::{escaped, fitted};
 use values::quantity::{count, duration, grouped};
 
@@ -282,8 +282,11 @@ impl Comparison {
             count(in_b, "call"),
             count(differing.len() as u64, "function")
         ));
-        for pair in differing.iter().take(most) {
-            page.line(&function_line(pair));
+        let shown = &differing[..most.min(differing.len())];
+        let full: Vec<&str> = shown.iter().map(|pair| pair.function.as_str()).collect();
+        let names = full.iter().map(|name| short_name(name)).collect();
+        for (pair, name) in shown.iter().zip(told_apart(&full, names)) {
+            page.line(&function_line(pair, &name));
         }
         if differing.len() > most {
             page.line(&format!("  and {} more", differing.len() - most));
@@ -533,7 +536,7 @@ fn side(page: &mut Page, name: char, sight: &Sight, shown: Option<&Sight>) {
     }
 }
 
-fn function_line(pair: &FunctionPair) -> String {
+fn function_line(pair: &FunctionPair, name: &str) -> String {
     let mut parts = Vec::new();
     let mut part = |number: u64, what: &str| {
         if number > 0 {
@@ -552,8 +555,7 @@ fn function_line(pair: &FunctionPair) -> String {
         _ => String::new(),
     };
     format!(
-        "  {}: {}; {} in A, {} in B{time}",
-        short_name(&pair.function),
+        "  {name}: {}; {} in A, {} in B{time}",
         parts.join(", "),
         count(pair.calls.0, "call"),
         grouped(pair.calls.1)

@@ -41,11 +41,50 @@ pub fn shared(a: &Session, b: &Session) -> Result<Variables> {
     Ok(found)
 }
 
-/// Returns the variables that begin with other values in the two builds.
+/// Returns the variables that begin with other values in the two builds, without those that the compiler makes for classes.
 pub fn changed(variables: &Variables) -> Vec<String> {
     let all = variables.values().flat_map(|shared| shared.changed());
-    let mut names: Vec<String> = all.map(str::to_owned).collect();
+    let written = all.filter(|name| !is_of_class(name));
+    let mut names: Vec<String> = written.map(str::to_owned).collect();
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// Returns whether a variable describes a class: it has addresses of code and data in it, which differ wherever something has moved.
+fn is_of_class(name: &str) -> bool {
+    let begins = [
+        "{vtable(",
+        "{vtt(",
+        "typeinfo for ",
+        "typeinfo name for ",
+        "_ZTC",
+        "_ZTI",
+        "_ZTS",
+        "_ZTT",
+        "_ZTV",
+    ];
+    // Construction vtables.
+    let is_partial = name.starts_with('{') && name.contains("vtable");
+    is_partial || begins.iter().any(|begin| name.starts_with(begin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_class;
+
+    #[test]
+    fn what_describes_a_class_is_told_by_its_name() {
+        for name in [
+            "{vtable(Base)}",
+            "{vtt(Derived)}",
+            "typeinfo for Base",
+            "_ZTV4Base",
+        ] {
+            assert!(is_of_class(name), "{name}");
+        }
+        for name in ["limit", "app::vtable", "typeinfo"] {
+            assert!(!is_of_class(name), "{name}");
+        }
+    }
 }

@@ -3,6 +3,8 @@
 //! Calls are read backwards, so a block's end is seen before its beginning. A block exists from the leave of the call that
 //! returns it to the enter of the call that frees it: between that enter and its leave, another thread may get the same
 //! address. One allocation function may call another, as `operator new` calls malloc; the outer one made the block.
+//! A call that did not return, as where the program died in it, is known to have freed a block only if its address was allocated
+//! again.
 
 use rustc_hash::FxHashMap;
 use store::control::FunctionDef;
@@ -84,6 +86,8 @@ struct Unknown {
 #[derive(Default)]
 struct Later {
     frees: Vec<Moment>,
+    /// Calls that were to free it, and did not return.
+    tries: Vec<Moment>,
     /// The event at which the next block there was allocated.
     next: Option<u64>,
 }
@@ -206,17 +210,13 @@ impl Lives {
 
     fn made(&mut self, address: u64, size: u64, made: Moment) {
         let later = self.later.entry(address).or_default();
-        let is_its =
-            |free: &Moment| free.at > made.at && later.next.is_none_or(|next| free.at < next);
-        let first = later
-            .frees
-            .iter()
-            .enumerate()
-            .filter(|(_, free)| is_its(free));
-        let first = first
-            .min_by_key(|(_, free)| free.at)
-            .map(|(index, _)| index);
-        let freed = first.map(|index| later.frees.swap_remove(index));
+        let next = later.next;
+        let is_its = |free: &Moment| free.at > made.at && next.is_none_or(|next| free.at < next);
+        let mut freed = take_first(&mut later.frees, is_its);
+        if freed.is_none() {
+            let tried = take_first(&mut later.tries, is_its);
+            freed = tried.filter(|_| next.is_some());
+        }
         let end = match (freed, later.next) {
             (Some(_), _) => End::Freed,
             (None, Some(next)) => End::Lost(next),
@@ -257,12 +257,25 @@ impl Lives {
 
     fn frees(&mut self, found: &Found<'_, Note>, address: u64, around: Note) -> Note {
         let call = found.call;
+        // A call that goes on, as where a live program stands in it, has not freed anything either.
+        let has_returned = call.end.is_some() && !call.is_unwound;
         let is_of_outer =
             around.freed >= address && around.freed - address < MOST_HEADER && around.freed != 0;
-        if address == 0 || is_of_outer {
+        if address == 0 {
             return around;
         }
-        self.later.entry(address).or_default().frees.push(Moment {
+        if is_of_outer {
+            if has_returned {
+                self.has_freed(around.freed, call.tid);
+            }
+            return around;
+        }
+        let later = self.later.entry(address).or_default();
+        let list = match has_returned {
+            true => &mut later.frees,
+            false => &mut later.tries,
+        };
+        list.push(Moment {
             seq: call.start,
             at: call.start,
             ts_ns: call.ts_ns,
@@ -276,13 +289,26 @@ impl Lives {
         }
     }
 
-    /// Returns all blocks in the order of their allocation, first those from before the recording, and the number of blocks
-    /// with an unknown address.
+    /// Says that the call of a thread which was to free a block did so, though it did not return itself: the one that it made did.
+    fn has_freed(&mut self, address: u64, tid: u32) {
+        let Some(later) = self.later.get_mut(&address) else {
+            return;
+        };
+        // The call around it was added last of its thread.
+        if let Some(at) = later.tries.iter().rposition(|free| free.tid == tid) {
+            let freed = later.tries.remove(at);
+            later.frees.push(freed);
+        }
+    }
+
+    /// Returns all blocks in the order of their allocation, first those from before the recording; calls that did not return, of
+    /// blocks that had been freed before or that nobody made; and the number of blocks with an unknown address.
     #[must_use]
-    pub fn finish(self) -> (Vec<Block>, u64) {
+    pub fn finish(self) -> (Vec<Block>, Vec<Block>, u64) {
         let mut blocks = self.blocks;
+        let mut tried = Vec::new();
         for (address, later) in self.later {
-            blocks.extend(later.frees.into_iter().map(|freed| Block {
+            let unmade = |freed: Moment| Block {
                 address,
                 size: None,
                 live_bytes: 0,
@@ -290,7 +316,9 @@ impl Lives {
                 made: None,
                 freed: Some(freed),
                 end: End::Freed,
-            }));
+            };
+            blocks.extend(later.frees.into_iter().map(unmade));
+            tried.extend(later.tries.into_iter().map(unmade));
         }
         blocks.extend(Pages::of(self.pages));
         blocks.sort_by_key(|block| {
@@ -299,8 +327,16 @@ impl Lives {
                 block.freed.map(|freed| freed.at),
             )
         });
-        (blocks, self.stored - self.found.min(self.stored))
+        tried.sort_by_key(|block| block.freed.map(|freed| freed.at));
+        (blocks, tried, self.stored - self.found.min(self.stored))
     }
+}
+
+/// Takes the first of the calls that `is_its` selects.
+fn take_first(calls: &mut Vec<Moment>, is_its: impl Fn(&Moment) -> bool) -> Option<Moment> {
+    let own = calls.iter().enumerate().filter(|(_, call)| is_its(call));
+    let (index, _) = own.min_by_key(|(_, call)| call.at)?;
+    Some(calls.swap_remove(index))
 }
 
 fn page_call(role: Role, found: &Found<'_, Note>) -> Option<PageEvent> {
@@ -356,13 +392,14 @@ mod tests {
     use crate::callers::Call;
     use store::control::ValueKind;
 
-    const NAMES: [&str; 6] = [
+    const NAMES: [&str; 7] = [
         "malloc",
         "free",
         "realloc",
         "operator new(unsigned long)",
         "posix_memalign",
         "_mid_memalign",
+        "operator delete(void*)",
     ];
     const MALLOC: u32 = 0;
     const FREE: u32 = 1;
@@ -370,6 +407,7 @@ mod tests {
     const NEW: u32 = 3;
     const POSIX_MEMALIGN: u32 = 4;
     const ALIGNED: u32 = 5;
+    const DELETE: u32 = 6;
 
     fn functions() -> Vec<FunctionDef> {
         let function = |(id, name): (u32, &&str)| FunctionDef {
@@ -418,7 +456,8 @@ mod tests {
             });
             notes.push(note);
         }
-        lives.finish()
+        let (blocks, _, unknown) = lives.finish();
+        (blocks, unknown)
     }
 
     fn told(block: &Block) -> (u64, Option<u64>, Option<u64>, Option<u64>) {
@@ -471,6 +510,64 @@ mod tests {
                 (0x100, Some(50), Some(5), None),
             ]
         );
+    }
+
+    #[test]
+    fn a_call_that_did_not_return_frees_only_what_was_allocated_again() {
+        let died = |function, start, address| Call {
+            end: None,
+            dur_ns: -1,
+            rax: None,
+            is_unwound: true,
+            ..call(function, start, start, [address, 0], 0)
+        };
+        // The program died in the second free of a block.
+        let twice = [
+            (died(FREE, 7, 0x100), None),
+            (call(FREE, 5, 6, [0x100, 0], 0), None),
+            (call(MALLOC, 1, 2, [8, 0], 0x100), None),
+        ];
+        // In the first one.
+        let once = [
+            (died(FREE, 7, 0x100), None),
+            (call(MALLOC, 1, 2, [8, 0], 0x100), None),
+        ];
+        // A live program stands in the second one.
+        let goes_on = Call {
+            is_unwound: false,
+            ..died(FREE, 7, 0x100)
+        };
+        let live = [
+            (goes_on, None),
+            (call(FREE, 5, 6, [0x100, 0], 0), None),
+            (call(MALLOC, 1, 2, [8, 0], 0x100), None),
+        ];
+        // While it left the first one, the address was allocated again.
+        let reused = [
+            (died(FREE, 7, 0x100), None),
+            (call(MALLOC, 8, 9, [8, 0], 0x100), None),
+            (call(MALLOC, 1, 2, [8, 0], 0x100), None),
+        ];
+        // In a function around the one that freed it.
+        let inner = [
+            (died(DELETE, 7, 0x100), None),
+            (call(FREE, 8, 9, [0x100, 0], 0), Some(0)),
+            (call(MALLOC, 1, 2, [8, 0], 0x100), None),
+        ];
+        for (calls, expected) in [
+            (&twice[..], vec![(Some(5), End::Freed)]),
+            (&live, vec![(Some(5), End::Freed)]),
+            (&once, vec![(None, End::Live)]),
+            (&reused, vec![(Some(7), End::Freed), (None, End::Live)]),
+            (&inner, vec![(Some(7), End::Freed)]),
+        ] {
+            let (found, _) = blocks(calls);
+            let found: Vec<_> = found
+                .iter()
+                .map(|block| (block.freed.map(|freed| freed.seq), block.end))
+                .collect();
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]

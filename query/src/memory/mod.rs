@@ -20,6 +20,9 @@ use crate::session::Session;
 pub struct Memory {
     /// In the order of their allocation, first those from before the recording.
     pub blocks: Vec<Block>,
+    /// Calls that were to free blocks which had been freed before, or which nobody made, and that did not return: they freed nothing
+    /// that is known.
+    pub(crate) tried: Vec<Block>,
     /// The paths to the calls that allocated and freed them.
     pub(crate) tree: Tree,
     /// Blocks of posix_memalign with unknown addresses.
@@ -40,9 +43,10 @@ pub(crate) fn read(source: &Source, progress: Progress<'_>) -> Result<Memory> {
         lives.add(found)
     })?;
     let has_makers = lives.has_makers;
-    let (blocks, unknown_blocks) = lives.finish();
+    let (blocks, tried, unknown_blocks) = lives.finish();
     Ok(Memory {
         blocks,
+        tried,
         tree,
         unknown_blocks,
         has_makers,

@@ -146,6 +146,9 @@ pub fn report(memory: &Memory, source: &Source) -> Result<MemoryReport> {
     });
     report.freed_twice = freed_twice(&orphans, memory, source)?;
     report.freed_unknown_blocks = (orphans.len() - report.freed_twice.len()) as u64;
+    let tried: Vec<&Block> = memory.tried.iter().collect();
+    let tried = freed_twice(&tried, memory, source)?;
+    report.freed_twice.extend(tried);
     report.sites = sites(by_node, memory, source)?;
     Ok(report)
 }

@@ -172,9 +172,11 @@ pub struct Seen {
 /// # Errors
 /// The recording cannot be read.
 pub fn ending(source: &Source<'_>) -> Result<Ending> {
-    let sql = "select kind, value, aux, seq, ts_ns from events \
-               where kind in ('process_exit', 'detached', 'exec', 'exec_failed') order by seq desc limit 1";
-    let rows = source.ask(sql)?;
+    let sql = format!(
+        "select kind, value, aux, seq, ts_ns, text from events \
+         where kind in ('process_exit', 'detached', 'exec', 'exec_failed') order by seq desc limit {LAST_EVENTS}"
+    );
+    let rows = source.ask(&sql)?;
     let end = rows
         .first()
         .filter(|row| row.text(0) != Some("exec_failed"));
@@ -185,7 +187,7 @@ pub fn ending(source: &Source<'_>) -> Result<Ending> {
     };
     let seq = end.and_then(|row| row.count(3));
     let ts_ns = end.and_then(|row| row.number(4));
-    let became = became(source, &how)?;
+    let became = became(source, &how, &rows)?;
     let crash = crash(source, &how)?;
     let panic = match how {
         How::Exited { code: PANICKED } => panic::of_main(source)?,
@@ -210,16 +212,27 @@ pub fn ending(source: &Source<'_>) -> Result<Ending> {
     })
 }
 
-/// The program that another one became before its end.
-fn became(source: &Source<'_>, how: &How) -> Result<Option<(u64, String)>> {
+/// How many of the last events about the program's end are read: most programs have one.
+const LAST_EVENTS: usize = 4;
+
+/// The program that another one became before its end. `last` are the last events about that.
+fn became(source: &Source<'_>, how: &How, last: &[Row]) -> Result<Option<(u64, String)>> {
     if *how == How::Became {
         return Ok(None);
     }
-    let rows = source.ask(LAST_EXEC)?;
-    let Some((seq, program)) = rows.first().and_then(|row| {
-        let program = row.text(1).unwrap_or_default();
-        Some((row.count(0)?, program.to_owned()))
-    }) else {
+    let of_row = |row: &Row, (seq, program): (usize, usize)| {
+        let program = row.text(program).unwrap_or_default();
+        Some((row.count(seq)?, program.to_owned()))
+    };
+    let exec = match last.iter().find(|row| row.text(0) == Some("exec")) {
+        Some(row) => of_row(row, (3, 5)),
+        None if last.len() < LAST_EVENTS => None,
+        None => {
+            let rows = source.ask(LAST_EXEC)?;
+            rows.first().and_then(|row| of_row(row, (0, 1)))
+        }
+    };
+    let Some((seq, program)) = exec else {
         return Ok(None);
     };
     let later = source.ask(&goes_on_after(seq))?;
@@ -464,12 +477,11 @@ fn exceptions(source: &Source<'_>, how: &How, crash: Option<&Crash>) -> Result<(
     let last = crash.map_or(u64::MAX, |crash| crash.seq);
     // The signal that ended the program is reported with the crash.
     let others = format!("not ({} and seq <= {last})", fatal(how));
-    let sql = format!("select count(*) from exceptions where {others}");
-    let total = source.ask(&sql)?.first().and_then(|row| row.count(0));
     let sql = format!(
-        "select seq, tid, type, message, phase from exceptions where {others} order by seq desc limit {EXCEPTIONS}"
+        "select seq, tid, type, message, phase, count(*) over () from exceptions where {others} order by seq desc limit {EXCEPTIONS}"
     );
     let rows = source.ask(&sql)?;
+    let total = rows.first().and_then(|row| row.count(5));
     let seen = rows.iter().filter_map(|row| {
         Some(Seen {
             seq: row.count(0)?,

@@ -12,7 +12,7 @@ use values::errno_name;
 use super::panic;
 use super::results::errors_returned;
 use super::source::{CallLine, Source, told};
-use super::tally::Tally;
+use super::tally::{Counts, Results, Tally};
 use crate::error::Result;
 use crate::rows::Row;
 use crate::short_names::last_part;
@@ -108,13 +108,13 @@ struct Candidate<'t> {
     is_often: bool,
 }
 
-/// Finds such functions. Returns those to report, and how many more there are.
+/// Finds such functions. Returns those to report, and how many more there are. `results` are by function id.
 ///
 /// # Errors
 /// The recording cannot be read.
 pub fn failures(
     source: &Source<'_>,
-    tallies: &[Tally],
+    (tallies, results): (&[Tally], &[Results]),
     has_failed: bool,
 ) -> Result<(Vec<Failures>, u64)> {
     let mut candidates: Vec<Candidate<'_>> = tallies
@@ -165,7 +165,7 @@ pub fn failures(
     more +=
         errors.len().saturating_sub(MOST_ERRORS) as u64 + kept.len().saturating_sub(room) as u64;
     kept.truncate(room);
-    let values = values(source, &kept)?;
+    let values = values(source, &kept, results)?;
     let told = kept.into_iter().filter_map(|candidate| {
         let first = call(source, candidate.first).transpose()?;
         let first = first.and_then(|first| source.described(&first));
@@ -418,59 +418,94 @@ fn went_on(source: &Source<'_>, candidate: &Candidate<'_>) -> Result<bool> {
     Ok(false)
 }
 
-/// Counts the results of functions that look like failures, the most frequent first.
-fn values(source: &Source<'_>, candidates: &[&Candidate<'_>]) -> Result<Vec<(u32, Value)>> {
-    let of = |kind, what: &str| {
-        let ids = candidates.iter().filter(|c| c.kind == kind);
-        let ids: Vec<String> = ids.map(|c| c.tally.function.to_string()).collect();
-        (!ids.is_empty()).then(|| format!("(function_id in ({}) and {what})", ids.join(", ")))
-    };
-    let negative = "(ret between -4095 and -1 or ret between 4294963201 and 4294967295)";
-    let negative = of(FailureKind::Negative, negative);
-    let asked = [negative, of(FailureKind::NonZero, "ret <> 0")];
-    let asked: Vec<String> = asked.into_iter().flatten().collect();
-    if asked.is_empty() {
-        return Ok(Vec::new());
-    }
-    let sql = format!(
-        "select function_id, ret, count(*), min(start_seq) from calls where {} \
-         group by function_id, ret order by count(*) desc, ret desc",
-        asked.join(" or ")
-    );
-    let rows = source.ask(&sql)?;
-    let mut found = Vec::new();
-    for row in &rows {
-        let Some((function, mut value)) = value_of(source, row) else {
-            continue;
+/// A result of a function: how often it was returned, and by which call first.
+struct Counted {
+    function: u32,
+    result: i64,
+    count: u64,
+    first: u64,
+}
+
+/// Counts the results of functions that look like failures, the most frequent first. Where one has too many different ones, they are
+/// read again.
+fn values(
+    source: &Source<'_>,
+    candidates: &[&Candidate<'_>],
+    results: &[Results],
+) -> Result<Vec<(u32, Value)>> {
+    let mut counted = Vec::new();
+    let mut asked = Vec::new();
+    for candidate in candidates {
+        let function = candidate.tally.function;
+        let of_it = results.get(function as usize);
+        let (known, what) = match candidate.kind {
+            FailureKind::Negative => (of_it.map(|of_it| &of_it.negative), NEGATIVE),
+            FailureKind::NonZero => (of_it.map(|of_it| &of_it.others), "ret <> 0"),
+            _ => continue,
         };
+        match known.and_then(Counts::all) {
+            Some(all) => counted.extend(all.iter().map(|(result, count, first)| Counted {
+                function,
+                result: *result,
+                count: *count,
+                first: *first,
+            })),
+            None => asked.push(format!("(function_id = {function} and {what})")),
+        }
+    }
+    if !asked.is_empty() {
+        counted.extend(read_again(source, &asked)?);
+    }
+    counted.sort_by_key(|one| std::cmp::Reverse((one.count, one.result)));
+    let mut found = Vec::new();
+    for one in counted {
+        let mut value = value_of(source, &one);
         if value.value < 0 && value.errno.is_none() {
             value.failed_syscall = failed_syscall(source, value.first_seq)?;
         }
-        found.push((function, value));
+        found.push((one.function, value));
     }
     Ok(found)
 }
 
-/// A row of a function's id, a result, how often it was returned, and by which call first.
-fn value_of(source: &Source<'_>, row: &Row) -> Option<(u32, Value)> {
-    let function = u32::try_from(row.number(0)?).ok()?;
+/// Selects negative results. One of 32 bits without a known type is not sign-extended.
+const NEGATIVE: &str = "(ret between -4095 and -1 or ret between 4294963201 and 4294967295)";
+
+/// Counts the results of calls for which one of the conditions holds.
+fn read_again(source: &Source<'_>, conditions: &[String]) -> Result<Vec<Counted>> {
+    let sql = format!(
+        "select function_id, ret, count(*), min(start_seq) from calls where {} \
+         group by function_id, ret order by count(*) desc, ret desc",
+        conditions.join(" or ")
+    );
+    let counted = |row: &Row| {
+        Some(Counted {
+            function: u32::try_from(row.number(0)?).ok()?,
+            result: row.number(1)?,
+            count: row.count(2)?,
+            first: row.count(3)?,
+        })
+    };
+    Ok(source.ask(&sql)?.iter().filter_map(counted).collect())
+}
+
+fn value_of(source: &Source<'_>, one: &Counted) -> Value {
     // A value without sign extension is a number of 32 bits.
-    let value = match row.number(1)? {
+    let value = match one.result {
         wide @ 4_294_963_201..=4_294_967_295 => i64::from(wide as u32 as i32),
         value => value,
     };
-    let value = Value {
+    Value {
         value,
-        count: row.count(2)?,
-        first_seq: row.count(3)?,
+        count: one.count,
+        first_seq: one.first,
         // -1 is what functions return for any error.
         errno: value
             .checked_neg()
-            .filter(|n| *n != 1 && may_return_errno(source, function))
+            .filter(|n| *n != 1 && may_return_errno(source, one.function))
             .and_then(errno_name),
         failed_syscall: None,
-    };
-    Some((function, value))
+    }
 }
 
 /// Negated error numbers are returned by libraries of the system, and by the program's functions as `int`. A wider number is a count or an

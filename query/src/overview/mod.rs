@@ -32,7 +32,7 @@ pub use questions::Question;
 pub use source::{By, CallLine, FileLine};
 pub(crate) use source::{Source, line_of_call, told};
 pub(crate) use stops::now_ns;
-pub use text::within;
+pub use text::{all_within, within};
 pub use threads::{Thread, ThreadEnd, Threads};
 pub use time::{FunctionTime, Time};
 pub use unusual::Unusual;
@@ -95,7 +95,7 @@ pub fn overview(session: &Session, recording: &str) -> Result<Overview> {
     let calls = tallies.iter().map(|tally| tally.calls).sum();
     let program = program::program(&source, (calls, tallies.len() as u64), until_ns)?;
     let errors = errors::errors(&source)?;
-    let (told, more) = failures::failures(&source, &tallies, ending.has_failed())?;
+    let (told, more) = failures::failures(&source, (&tallies, &all.results), ending.has_failed())?;
     let died = ending.crash.as_ref().map(|crash| (crash.tid, crash.seq));
     let threads = threads::threads(&source, &all.threads, died)?;
     let deadlocks = match source.has_captured("locks") {

@@ -38,6 +38,64 @@ pub struct Tally {
     pub unwound: (u64, Option<u64>),
 }
 
+/// Most different results of a function that are counted one by one.
+const MOST_RESULTS: usize = 16;
+
+/// Different results of a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Each with how many calls returned it, and the enter event of the first.
+    known: Vec<(i64, u64, u64)>,
+    /// There are too many different ones, so none is known.
+    are_many: bool,
+}
+
+impl Counts {
+    #[inline]
+    fn add_one(&mut self, (result, count, first): (i64, u64, u64)) {
+        if self.are_many {
+            return;
+        }
+        let has_room = self.known.len() < MOST_RESULTS;
+        match self.known.iter_mut().find(|(known, ..)| *known == result) {
+            Some((_, counted, earliest)) => {
+                *counted += count;
+                *earliest = first.min(*earliest);
+            }
+            None if has_room => self.known.push((result, count, first)),
+            None => self.give_up(),
+        }
+    }
+
+    fn give_up(&mut self) {
+        self.are_many = true;
+        self.known = Vec::new();
+    }
+
+    fn add(&mut self, other: &Counts) {
+        if other.are_many {
+            self.give_up();
+        }
+        for one in &other.known {
+            self.add_one(*one);
+        }
+    }
+
+    /// Returns each result, how many calls returned it, and the enter event of the first; `None` if there are too many different ones.
+    pub fn all(&self) -> Option<&[(i64, u64, u64)]> {
+        (!self.are_many).then_some(self.known.as_slice())
+    }
+}
+
+/// The results of one function that may be failures.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Results {
+    /// Integers from -4095 to -1.
+    pub negative: Counts,
+    /// All others but zero.
+    pub others: Counts,
+}
+
 /// What the calls of one thread did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfThread {
@@ -56,6 +114,8 @@ pub struct OfThread {
 pub struct Tallies {
     /// The functions that were called, in the order of their numbers.
     pub functions: Vec<Tally>,
+    /// By function id: its results.
+    pub results: Vec<Results>,
     /// The threads that are known to have made calls, in the order of their numbers.
     pub threads: Vec<(u32, OfThread)>,
 }
@@ -138,6 +198,7 @@ fn longer<T>(
 #[derive(Default)]
 struct Counted {
     functions: Vec<Tally>,
+    results: Vec<Results>,
     threads: ByThread<OfThread>,
 }
 
@@ -150,6 +211,7 @@ impl Counted {
             let own = if has_time { batch.own_ns(at) } else { 0 };
             if self.functions.len() <= id as usize {
                 self.functions.resize(id as usize + 1, Tally::default());
+                self.results.resize(id as usize + 1, Results::default());
             }
             let tally = &mut self.functions[id as usize];
             tally.function = id;
@@ -172,8 +234,14 @@ impl Counted {
                     0 => count(&mut tally.zero, start),
                     _ => tally.first_other = earlier(tally.first_other, Some(start)),
                 }
-                if readings.integer(id, rax as i64).is_some_and(is_negative) {
-                    count(&mut tally.negative, start);
+                let results = &mut self.results[id as usize];
+                match readings.integer(id, rax as i64) {
+                    None | Some(0) => {}
+                    Some(result) if is_negative(result) => {
+                        count(&mut tally.negative, start);
+                        results.negative.add_one((result, 1, start));
+                    }
+                    Some(result) => results.others.add_one((result, 1, start)),
                 }
             }
             let tid = batch.tid(at);
@@ -194,6 +262,11 @@ impl Counted {
         self.functions.resize(len, Tally::default());
         for (own, other) in self.functions.iter_mut().zip(&other.functions) {
             own.add(other);
+        }
+        self.results.resize(len, Results::default());
+        for (own, other) in self.results.iter_mut().zip(&other.results) {
+            own.negative.add(&other.negative);
+            own.others.add(&other.others);
         }
         for (tid, other) in other.threads.into_all() {
             self.threads.of(tid).add(&other);
@@ -253,7 +326,11 @@ pub fn tallies(source: &Source<'_>, end: (u64, i64)) -> Result<Tallies> {
     add_open(source, &mut functions, end)?;
     let mut threads = counted.threads.into_all();
     threads.sort_by_key(|(tid, _)| *tid);
-    Ok(Tallies { functions, threads })
+    Ok(Tallies {
+        functions,
+        results: counted.results,
+        threads,
+    })
 }
 
 /// Adds the time of calls that had not ended by then.
@@ -279,4 +356,39 @@ fn add_open(source: &Source<'_>, all: &mut [Tally], (seq, end_ns): (u64, i64)) -
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(results: &[(i64, u64)]) -> Counts {
+        let mut counts = Counts::default();
+        for (result, seq) in results {
+            counts.add_one((*result, 1, *seq));
+        }
+        counts
+    }
+
+    #[test]
+    fn results_of_parts_are_added() {
+        let mut all = counts(&[(-2, 7), (-9, 8), (-2, 9)]);
+        all.add(&counts(&[(-2, 3), (5, 4)]));
+        let expected = [(-2, 3, 3), (-9, 1, 8), (5, 1, 4)];
+        assert_eq!(all.all(), Some(&expected[..]));
+    }
+
+    #[test]
+    fn too_many_results_are_not_known() {
+        let many: Vec<(i64, u64)> = (0..=MOST_RESULTS as u64).map(|n| (n as i64, n)).collect();
+        assert!(counts(&many).all().is_none());
+        let (first, last) = many.split_at(MOST_RESULTS);
+        assert!(counts(first).all().is_some());
+        let mut both = counts(first);
+        both.add(&counts(last));
+        assert!(both.all().is_none());
+        let mut both = counts(&[(1, 1)]);
+        both.add(&counts(&many));
+        assert!(both.all().is_none());
+    }
 }

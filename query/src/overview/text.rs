@@ -3,7 +3,7 @@
 //! Each section has a heading and lines, the most important first. If they do not all fit, the longest section repeatedly
 //! drops its last line, and says how many are missing; no heading remains without a line.
 
-use debuginfo::{short_name, without_arguments};
+use debuginfo::{short_name, told_apart, without_arguments};
 use values::one_line::{escaped, fitted, width};
 use values::quantity::{count, duration, grouped};
 
@@ -122,7 +122,7 @@ impl Overview {
             }
             How::Became => format!("became another program after {ran}"),
             How::Detached => format!("was left running after {ran}"),
-            How::Running => format!("is running: what was recorded of it so far, {ran}"),
+            How::Running => format!("has not ended: what was recorded of it so far, {ran}"),
             How::NotSeen if program.state == "incomplete" => {
                 format!("recorded for {ran}; what came after is missing")
             }
@@ -396,6 +396,17 @@ pub fn within(name: &str, columns: usize) -> String {
     }
 }
 
+/// As [`within`] for the functions of one list. Different ones that would look the same have their full names.
+#[must_use]
+pub fn all_within(names: &[&str], columns: usize) -> Vec<String> {
+    let full = names
+        .iter()
+        .map(|name| fitted(&escaped(name), columns).into_owned());
+    let full: Vec<String> = full.collect();
+    let short = names.iter().map(|name| within(name, columns)).collect();
+    told_apart(&full, short)
+}
+
 /// Parts of a line; the middle one is shortened.
 pub(super) fn joined(before: &str, middle: &str, after: &str) -> String {
     let (before, after) = (escaped(before), escaped(after));
@@ -474,6 +485,17 @@ mod tests {
             assert_eq!(within(name, NAME), short);
             assert_eq!(within(name, NAME), short_name(name));
         }
+    }
+
+    #[test]
+    fn different_functions_of_a_list_look_different() {
+        let names = [
+            "std::thread::thread::Thread::new",
+            "std::sys::thread::unix::Thread::new",
+            "std::thread::JoinHandle<i32>::join",
+        ];
+        let expected = [names[0], names[1], "JoinHandle<i32>::join"];
+        assert_eq!(all_within(&names, NAME), expected);
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! Explains an error in a query: what is wrong, where, and which name was probably meant.
 
 use datafusion::common::{Column, DataFusionError, SchemaError, Span};
+use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::parser::ParserError;
 use debuginfo::Diagnostic;
 
 use super::aliases;
+use super::dialects::{self, Meant};
 use super::place::{self, Excerpt};
 use super::subqueries::{self, Subqueries};
 use super::suggest::suggest;
-use crate::error::{Error, SqlError};
+use crate::error::{Error, Result, SqlError};
 use crate::tables::TABLES;
 
 /// The names that a query may use.
@@ -100,6 +102,15 @@ fn of_dialect(sql: &str, error: &DataFusionError) -> Option<Finding> {
         });
     }
     let message = error.strip_backtrace();
+    if let Some((what, hint)) = dialects::of_message(&message) {
+        let spanned = error.diagnostic().and_then(|diagnostic| diagnostic.span);
+        return Some(Finding {
+            message: what,
+            place: spanned.and_then(|span| place_of_span(&span)),
+            suggestions: Vec::new(),
+            hint: Some(hint.to_owned()),
+        });
+    }
     let (_, node) = message.split_once("nsupported ast node")?;
     let node = node
         .trim_start_matches(" in sqltorel")
@@ -107,19 +118,32 @@ fn of_dialect(sql: &str, error: &DataFusionError) -> Option<Finding> {
     let end = node
         .find(|c: char| !c.is_alphanumeric())
         .unwrap_or(node.len());
-    let is_regex = node.starts_with("RLike");
+    let (what, words, hint) = match &node[..end] {
+        "RLike" => (
+            "there is no REGEXP or RLIKE in this SQL",
+            &["regexp", "rlike"][..],
+            "write: function ~ 'PATTERN', or regexp_like(function, 'PATTERN')",
+        ),
+        "Convert" => (
+            "there is no CONVERT in this SQL",
+            &["convert"][..],
+            "write: cast(start_seq AS text)",
+        ),
+        other => {
+            return Some(Finding {
+                message: format!("this SQL has no such expression: {other}"),
+                place: None,
+                suggestions: Vec::new(),
+                hint: None,
+            });
+        }
+    };
+    let mut words = words.iter();
     Some(Finding {
-        message: match is_regex {
-            true => "there is no REGEXP or RLIKE in this SQL".to_owned(),
-            false => format!("this SQL has no such expression: {}", &node[..end]),
-        },
-        place: ["regexp", "rlike"]
-            .iter()
-            .filter(|_| is_regex)
-            .find_map(|word| place::of_word(sql, word, 0)),
+        message: what.to_owned(),
+        place: words.find_map(|word| place::of_word(sql, word, 0)),
         suggestions: Vec::new(),
-        hint: is_regex
-            .then(|| "write: function ~ 'PATTERN', or regexp_like(function, 'PATTERN')".to_owned()),
+        hint: Some(hint.to_owned()),
     })
 }
 
@@ -144,12 +168,18 @@ fn of_parser(sql: &str, error: &ParserError) -> Finding {
     if place.is_none() && text.contains("EOF") {
         place = Some(place::of_end(sql));
     }
+    let parts = text.strip_prefix("Expected: ");
+    let parts = parts.and_then(|text| text.split_once(", found: "));
+    let (suggestions, hint) = match parts {
+        Some((expected, found)) => dialects::of_found(sql, expected, found),
+        None => (Vec::new(), None),
+    };
     let text = text.replace("EOF", "the end").replace("found: ", "found ");
     Finding {
         message: plain(&text.replace("Expected: ", "expected ")),
         place,
-        suggestions: Vec::new(),
-        hint: None,
+        suggestions,
+        hint,
     }
 }
 
@@ -193,7 +223,9 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Excerpt>) -> Findin
             }
             // Most languages write a text in double quotes.
             let quoted = format!("\"{}\"", field.name);
-            let hint = || format!("text is written in single quotes: '{}'", field.name);
+            let text = dialects::in_quotes(&field.name);
+            let meant = dialects::meant(sql, &field.name);
+            let hint = || format!("text is written in single quotes: {text}");
             if field.name == crate::runs::COLUMN.0 {
                 return Finding {
                     message: format!("there is no column {quoted}: one recording is asked"),
@@ -205,11 +237,19 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Excerpt>) -> Findin
                     ),
                 };
             }
+            let mut suggestions = match meant {
+                Meant::Text => Vec::new(),
+                Meant::PerhapsText | Meant::Name => suggest(&field.name, known),
+            };
+            if meant == Meant::PerhapsText && !suggestions.is_empty() {
+                suggestions.push(text.clone());
+            }
+            let is_text = meant != Meant::Name || sql.contains(&quoted);
             Finding {
                 message: format!("there is no column {quoted}"),
                 place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
-                suggestions: suggest(&field.name, known),
-                hint: sql.contains(&quoted).then(hint),
+                suggestions,
+                hint: is_text.then(hint),
             }
         }
         SchemaError::AmbiguousReference { field } => Finding {
@@ -393,11 +433,15 @@ fn unknown(
     known: &[String],
     spanned: Option<Excerpt>,
 ) -> Finding {
+    let hint = dialects::of_function(name).filter(|_| what == "function");
     Finding {
         message: format!("there is no {what} \"{name}\""),
         place: spanned.or_else(|| place::of_word(sql, name, 0)),
-        suggestions: suggest(name, known.iter().map(String::as_str)),
-        hint: None,
+        suggestions: match hint {
+            Some(_) => Vec::new(),
+            None => suggest(name, known.iter().map(String::as_str)),
+        },
+        hint: hint.map(str::to_owned),
     }
 }
 
@@ -415,6 +459,47 @@ pub fn second_question(sql: &str) -> Error {
         excerpt: place.map(|place| place.excerpt(sql)).unwrap_or_default(),
         suggestions: Vec::new(),
         hint: None,
+    }))
+}
+
+/// Refuses a question that would be answered otherwise than it is meant.
+///
+/// # Errors
+/// [`Error::Sql`] with the right way to write it.
+pub fn check_words(statement: &Statement, sql: &str) -> Result<()> {
+    if let Some((message, hint)) = dialects::refused(sql) {
+        return Err(wrong(message, place::of_word(sql, "similar", 0), sql, hint));
+    }
+    let Some(span) = dialects::wide_distinct_from(statement) else {
+        return Ok(());
+    };
+    let span = Span::try_from_sqlparser_span(span);
+    Err(wrong(
+        "the right side of IS DISTINCT FROM would be all of this",
+        span.and_then(|span| place_of_span(&span)),
+        sql,
+        "write: (a IS DISTINCT FROM b) AND c",
+    ))
+}
+
+/// Returns the error for a question whose answer would have no column.
+pub fn no_columns(sql: &str) -> Error {
+    let place = place::of_word(sql, "select", 0);
+    wrong(
+        "SELECT names no column",
+        place,
+        sql,
+        "write: select * from calls",
+    )
+}
+
+fn wrong(message: &str, place: Option<Excerpt>, sql: &str, hint: &str) -> Error {
+    Error::Sql(Box::new(SqlError {
+        message: message.to_owned(),
+        position: place.map(|place| (place.line, place.column)),
+        excerpt: place.map(|place| place.excerpt(sql)).unwrap_or_default(),
+        suggestions: Vec::new(),
+        hint: Some(hint.to_owned()),
     }))
 }
 

@@ -3,6 +3,7 @@
 mod aliases;
 mod depth;
 mod diagnose;
+mod dialects;
 mod headings;
 mod place;
 mod positions;
@@ -11,7 +12,10 @@ mod subqueries;
 mod suggest;
 
 pub use depth::{STACK_BYTES, check as check_depth};
-pub use diagnose::{Names, diagnose, hint_of, memory_message, message_of, second_question};
+pub use diagnose::{
+    Names, check_words, diagnose, hint_of, memory_message, message_of, no_columns, second_question,
+};
+pub use dialects::notes;
 pub use headings::Headings;
 pub use positions::resolve;
 pub use read_only::check;

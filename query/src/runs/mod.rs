@@ -27,6 +27,7 @@ use crate::context::context;
 use crate::error::{Error, Result};
 use crate::open::no_sources;
 use crate::options::Options;
+use crate::question;
 use crate::tables::{Provider, providers, runs};
 use crate::unrecorded;
 
@@ -102,11 +103,14 @@ impl Runs {
     }
 
     /// Returns a note for each table that a question reads and that some recordings do not have, because nobody asked for
-    /// what is in it.
+    /// what is in it, and for conditions that never hold.
     #[must_use]
     pub fn not_recorded(&self, sql: &str) -> Vec<String> {
         let manifests = self.set.runs().iter().map(|run| run.summary.manifest());
-        unrecorded::notes_of_many(sql, manifests.map(|own| &own.settings.captures[..]))
+        let mut notes =
+            unrecorded::notes_of_many(sql, manifests.map(|own| &own.settings.captures[..]));
+        notes.extend(question::notes(sql));
+        notes
     }
 
     /// Returns the names of all functions, for completion.

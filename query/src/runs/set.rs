@@ -14,7 +14,7 @@ use crate::open::sources;
 use crate::options::Options;
 use crate::question::message_of;
 use crate::state::States;
-use crate::tables::{Followed, Provider, Sources, processes_beside, provider};
+use crate::tables::{Followed, Provider, Sources, children, processes_beside, provider};
 
 /// Recordings that stay open after their use. Functions of a state return to them row by row.
 const KEPT: usize = 8;
@@ -137,13 +137,9 @@ impl Set {
 
     /// Returns the numbers of the processes that a recording's program made or became, and that other recordings are of.
     fn children_of(&self, run: &Run) -> Vec<i64> {
-        let own = run.summary.manifest();
-        let lineages = self
-            .runs
-            .iter()
-            .filter_map(|run| run.summary.manifest().lineage);
-        let children = lineages.filter(|lineage| lineage.parent_run == Some(own.recording_id));
-        children.map(|lineage| lineage.pid.into()).collect()
+        let all = self.runs.iter();
+        let lineages = all.filter_map(|run| run.summary.manifest().lineage);
+        children(run.summary.manifest().recording_id, lineages)
     }
 
     /// Adds a warning that the answer has only some rows of a recording, if `error` says that its files cannot be

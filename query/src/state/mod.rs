@@ -9,6 +9,7 @@ mod history;
 mod moment;
 mod scalar;
 mod table;
+mod traces;
 mod writes;
 
 use std::sync::{Arc, OnceLock};
@@ -20,6 +21,8 @@ use datafusion::prelude::SessionContext;
 use debuginfo::Diagnostic;
 use replay::Timeline;
 use store::Reader;
+
+use traces::KeptTraces;
 
 pub use call_text::{CallTexts, Extent};
 pub(crate) use moment::innermost_value;
@@ -34,6 +37,7 @@ struct Inner {
     /// `None`: the recording is not opened.
     reader: Option<Arc<Reader>>,
     timeline: OnceLock<std::result::Result<Timeline, Diagnostic>>,
+    traces: KeptTraces,
 }
 
 impl std::fmt::Debug for Inner {
@@ -61,6 +65,7 @@ impl States {
             inner: Arc::new(Inner {
                 reader,
                 timeline: OnceLock::new(),
+                traces: KeptTraces::default(),
             }),
         }
     }
@@ -90,6 +95,11 @@ impl States {
         let mut functions = table::functions(self);
         functions.push(("history", history::function(self)));
         functions
+    }
+
+    /// Returns the frames that batches of rows keep.
+    fn traces(&self) -> &KeptTraces {
+        &self.inner.traces
     }
 
     /// Returns the timeline.

@@ -2,10 +2,11 @@
 
 use debuginfo::value::{Look, Value};
 use debuginfo::{Certainty, Diagnostic, Extended, Register};
-use expr::ExprKind;
-use expr::{Context, Expr};
+use expr::{Context, Expr, ExprKind, Missing, Span};
 use replay::{Event, Instant, Moment, Parameters, Places, Seen, State, Timeline};
 use values::{RenderOptions, render_certain, render_known};
+
+use super::traces::Traces;
 
 /// Bytes of a register such as xmm0.
 const VECTOR_BYTES: usize = 16;
@@ -44,18 +45,21 @@ fn at(timeline: &Timeline, instant: Instant, limit: usize) -> replay::Result<Mom
     Moment::after(timeline, seq, steps, tid, limit)
 }
 
-fn thread(timeline: &Timeline, instant: Instant) -> replay::Result<u32> {
+/// Returns the thread of a moment.
+pub fn thread(timeline: &Timeline, instant: Instant) -> replay::Result<u32> {
     match instant.steps {
         0 => timeline.thread_at(instant.seq),
         steps => timeline.thread_after(instant.seq, steps),
     }
 }
 
-/// Returns the value of an expression as text, in a frame of the thread of a moment; `None` if it is unknown.
+/// Returns the value of an expression as text, in a frame of the thread of a moment; `None` if it is unknown. `traces` keeps the
+/// frames for other expressions.
 ///
 /// # Errors
 /// The files cannot be read.
 pub fn value(
+    traces: &mut Traces,
     timeline: &Timeline,
     instant: Instant,
     frame: usize,
@@ -65,12 +69,10 @@ pub fn value(
         true => MOST_FRAMES,
         false => 1,
     };
-    let moment = at(timeline, instant, limit.max(frame + 1))?;
-    Ok(match frame {
-        0 => value_in(&moment, expression, &known),
-        _ => evaluate_in(&moment, frame, expression, known)
-            .ok()
-            .flatten(),
+    let limit = limit.max(frame.saturating_add(1));
+    traces.ask(timeline, instant, limit, |moment| match frame {
+        0 => value_in(moment, expression, &known),
+        _ => evaluate_in(moment, frame, expression, known).ok().flatten(),
     })
 }
 
@@ -118,12 +120,14 @@ pub fn innermost_shown(
 /// # Errors
 /// The files cannot be read.
 pub fn left_value(
+    traces: &mut Traces,
     timeline: &Timeline,
     instant: Instant,
     expression: &Expr,
 ) -> replay::Result<Option<String>> {
-    let moment = at(timeline, instant, 1)?;
-    Ok(shown_in_left(&moment, expression, known).flatten())
+    traces.ask(timeline, instant, 1, |moment| {
+        shown_in_left(moment, expression, known).flatten()
+    })
 }
 
 /// Returns whether a name is qualified by its function, or by another scope.
@@ -161,6 +165,39 @@ pub fn why_meaningless(
     let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
     let error = evaluate_in(&moment, 0, expression, why).err();
     Ok(error.and_then(|error| error.is_meaningless.then_some(error.why)))
+}
+
+/// Returns why a variable that is named with its function is known at no event, if so: no function of that name has it.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn why_never(timeline: &Timeline, name: &str) -> replay::Result<Option<Diagnostic>> {
+    let Some(path) = expr::path_of(name) else {
+        return Ok(None);
+    };
+    let seq = timeline.last();
+    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
+    let machine = moment.machine();
+    let context = Context {
+        space: &moment.space,
+        machine: &machine,
+        frames: &[],
+        index: 0,
+        calls: None,
+        kept: None,
+    };
+    let named = Expr::new(ExprKind::Name(name.to_owned()), Span::default());
+    let error = expr::evaluate(&named, &context).err();
+    let Some(error) = error.filter(|error| error.missing == Some(Missing::OfFunction)) else {
+        return Ok(None);
+    };
+    // The code of a library sees functions of its own.
+    let near = moment.space.near(0);
+    let is_near = |number: u32| near.iter().any(|own| own.number == number);
+    let all = timeline.modules().all_usable();
+    let mut others = all.iter().filter(|other| !is_near(other.number));
+    let is_elsewhere = others.any(|other| !other.functions_matching(path).is_empty());
+    Ok((!is_elsewhere).then(|| error.into()))
 }
 
 /// The explanation of a known value.

@@ -115,7 +115,7 @@ impl ScalarUDFImpl for Of {
         let count = args.number_rows;
         let arrays = args.args.iter().map(|arg| arg.to_array(count));
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
-        let batch = Batch::new(self.states.timeline()?, &arrays)?;
+        let batch = Batch::new(&self.states, &arrays)?;
         let values = match self.action {
             Action::Register if *args.return_field.data_type() == DataType::Binary => {
                 batch.wide_registers()
@@ -135,6 +135,7 @@ const LEFT_CALL: i64 = -1;
 
 /// The arguments of a function for many rows; the first of them is an event.
 struct Batch<'a> {
+    states: &'a States,
     timeline: &'a Timeline,
     arrays: &'a [ArrayRef],
     /// The event of each row, if there is such an event.
@@ -146,7 +147,8 @@ struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    fn new(timeline: &'a Timeline, arrays: &'a [ArrayRef]) -> Result<Batch<'a>> {
+    fn new(states: &'a States, arrays: &'a [ArrayRef]) -> Result<Batch<'a>> {
+        let timeline = states.timeline()?;
         let (seqs, steps) = match arrays[0].data_type() {
             DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => {
                 moments(timeline, &arrays[0])?
@@ -165,6 +167,7 @@ impl<'a> Batch<'a> {
         let mut order: Vec<usize> = (0..seqs.len()).collect();
         order.sort_unstable_by_key(|row| (seqs[*row], steps[*row]));
         Ok(Batch {
+            states,
             timeline,
             arrays,
             seqs,
@@ -254,6 +257,8 @@ impl<'a> Batch<'a> {
         let texts = self.text(self.arrays.len() - 1)?;
         let mut parsed: FxHashMap<&str, Expr> = FxHashMap::default();
         let (mut parameters, mut places) = (Parameters::default(), Places::default());
+        let kept = self.states.traces();
+        let mut traces = kept.take(&self.seqs, &self.steps);
         let parse = |text| {
             parse(self.timeline, text, |expression, member| {
                 self.hint(expression, member)
@@ -280,8 +285,10 @@ impl<'a> Batch<'a> {
             let instant = self.instant(row, seq);
             if frames.is_some() || instant.steps > 0 {
                 let found = match usize::try_from(frame) {
-                    Ok(frame) => moment::value(self.timeline, instant, frame, expression),
-                    Err(_) => moment::left_value(self.timeline, instant, expression),
+                    Ok(frame) => {
+                        moment::value(&mut traces, self.timeline, instant, frame, expression)
+                    }
+                    Err(_) => moment::left_value(&mut traces, self.timeline, instant, expression),
                 };
                 return found.map_err(failed);
             }
@@ -293,6 +300,7 @@ impl<'a> Batch<'a> {
             let at = (seq, event);
             moment::innermost_value(&mut places, self.timeline, at, expression).map_err(failed)
         })?;
+        kept.keep(traces);
         Ok(Arc::new(found.into_iter().collect::<StringViewArray>()))
     }
 
@@ -414,8 +422,8 @@ fn has_unknown_scope(timeline: &Timeline, name: &str) -> bool {
     !timeline.modules().mention(first) && !modules.iter().any(is_module)
 }
 
-/// Parses an expression. A name that does not exist in the recording is always wrong; for a member, `hint` suggests
-/// existing ones.
+/// Parses an expression. A name that does not exist in the recording is always wrong, and so is a variable that the
+/// function named with it does not have; for a member, `hint` suggests existing ones.
 fn parse(
     timeline: &Timeline,
     text: &str,
@@ -432,6 +440,13 @@ fn parse(
         return plan_err!(
             "the expression \"{text}\": nothing in the recording is called \"{name}\""
         );
+    }
+    for name in expr::names(&parsed) {
+        if let Some(why) = moment::why_never(timeline, &name).map_err(failed)? {
+            return Err(told(
+                why.map(|why| format!("the expression \"{text}\": {why}")),
+            ));
+        }
     }
     let members = expr::members(&parsed);
     let Some(name) = members.iter().find(|name| is_misspelt(name)) else {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use store::Recording;
+use store::manifest::{Lineage, RecordingId};
 use store::set::{self, PROCESSES_FILE};
 use store::shell::words;
 
@@ -27,6 +28,15 @@ pub fn processes_beside(recording: &Path) -> Arc<[set::Process]> {
         .filter(|set| set.join(PROCESSES_FILE).is_file());
     let processes = set.and_then(|set| set::processes(set).ok());
     processes.unwrap_or_default().into()
+}
+
+/// Returns the numbers of the processes that the program of the recording `own` made or became, and that the recordings of
+/// `lineages` are of.
+pub fn children(own: RecordingId, lineages: impl Iterator<Item = Lineage>) -> Vec<i64> {
+    lineages
+        .filter(|lineage| lineage.parent_run == Some(own))
+        .map(|lineage| lineage.pid.into())
+        .collect()
 }
 
 impl Followed {

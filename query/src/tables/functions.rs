@@ -9,7 +9,7 @@ use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, col, lit};
-use debuginfo::short_name_at;
+use debuginfo::{short_name_at, told_apart};
 use store::control::{FunctionDef, ValueKind};
 
 use super::doc::TableDoc;
@@ -24,7 +24,7 @@ pub const DOC: TableDoc = TableDoc {
         ("name", "name, demangled"),
         (
             "short_name",
-            "name without paths of standard libraries and default arguments",
+            "name without paths of standard libraries and default arguments; the whole one where different functions would have the same",
         ),
         ("linkage", "name for the linker"),
         ("module", "file name of the module"),
@@ -95,12 +95,16 @@ fn rows(sources: &Sources) -> Result<RecordBatch> {
     let sizes = functions
         .iter()
         .map(|f| (f.size > 0).then_some(f.size as i64));
+    let names: Vec<&str> = functions.iter().map(|f| f.name.as_str()).collect();
+    let short = functions
+        .iter()
+        .map(|f| short_name_at(&f.name, f.file.as_deref(), f.line))
+        .collect();
+    let short = told_apart(&names, short);
     let columns: [ArrayRef; DEFINED] = [
         Arc::new(Int32Array::from_iter_values(ids)),
         definitions_text(&functions, |f| Some(f.name.clone())),
-        definitions_text(&functions, |f| {
-            Some(short_name_at(&f.name, f.file.as_deref(), f.line))
-        }),
+        Arc::new(StringViewArray::from_iter_values(short)),
         definitions_text(&functions, |f| Some(f.linkage.clone())),
         Arc::new(modules.collect::<StringViewArray>()),
         definitions_text(&functions, |f| f.file.clone()),
