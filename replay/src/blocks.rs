@@ -35,6 +35,14 @@ impl Block {
     }
 }
 
+/// A call that was to free a block.
+struct Free {
+    address: u64,
+    call: CallHead,
+    /// It did so. If the program died in it, that is known only if the address was given out again.
+    is_done: bool,
+}
+
 /// What is known about the blocks that held an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
@@ -77,27 +85,32 @@ impl Timeline {
         found.sort_by_key(|block| (block.made.start, u64::MAX - block.len));
         found.dedup_by_key(|block| block.made.start);
         let starts: BTreeSet<u64> = found.iter().map(|block| block.address).collect();
-        let mut frees: Vec<(u64, CallHead)> = Vec::new();
+        let mut frees: Vec<Free> = Vec::new();
         let mut has_freers = false;
         for head in self.calls.entered_in(&(0..u64::MAX), &freers)? {
             has_freers = true;
             let freed = self.call(&head)?.args[0];
             if starts.contains(&freed) {
-                frees.push((freed, self.outermost(&head, &all)?));
+                frees.push(Free {
+                    address: freed,
+                    call: self.outermost(&head, &all)?,
+                    is_done: head.returned() || head.only_entered,
+                });
             }
         }
-        frees.sort_by_key(|(_, call)| call.start);
+        // Of a call and one inside it that did return, the latter comes first.
+        frees.sort_by_key(|free| (free.call.start, !free.is_done));
         let given: Vec<u64> = found.iter().filter_map(|block| block.made.end).collect();
         for block in &mut found {
             let since = block.made.end.unwrap_or(u64::MAX);
             let next = given.iter().filter(|given| **given > since).min();
             // realloc frees a block before it returns the next one there. What was freed later was the next one.
-            let is_it = |(address, call): &&(u64, CallHead)| {
-                *address == block.address
-                    && call.start > since
-                    && next.is_none_or(|next| call.start < *next)
+            let is_it = |free: &&Free| {
+                free.address == block.address
+                    && free.call.start > since
+                    && next.map_or(free.is_done, |next| free.call.start < *next)
             };
-            block.freed = frees.iter().find(is_it).map(|(_, call)| *call);
+            block.freed = frees.iter().find(is_it).map(|free| free.call);
         }
         Ok(Blocks {
             blocks: found,

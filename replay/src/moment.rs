@@ -48,6 +48,25 @@ impl<'t> Moment<'t> {
         Self::of(State::after(timeline, seq, steps, tid)?, limit)
     }
 
+    /// The same with the frames that a moment of this thread had before, at the same place.
+    ///
+    /// # Errors
+    /// As for [`Self::after`].
+    pub fn with_trace(
+        timeline: &'t Timeline,
+        instant: Instant,
+        tid: u32,
+        trace: Trace,
+    ) -> Result<Moment<'t>> {
+        let state = State::after(timeline, instant.seq, instant.steps, tid)?;
+        let space = timeline.modules.space(state.seq);
+        Ok(Moment {
+            state,
+            space,
+            trace,
+        })
+    }
+
     /// The same for a thread that a move has left before some of the inlined calls that begin at its place, see
     /// [`Machine::calls_to_come`].
     ///

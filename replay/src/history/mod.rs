@@ -195,13 +195,13 @@ impl Tracked {
                 if !has_all(&names, (&moment.space, &machine), frames, frame) =>
             {
                 return Self::in_modules(timeline, text)
-                    .map_err(|_| with_absent(wrong, timeline, seq));
+                    .map_err(|last| wrong_at(text, wrong, last, (timeline, seq)));
             }
             (Some(function), _, _) => HistoryScope::Within(function),
             // Its module may be loaded later, or be unloaded.
             (None, _, Some(wrong)) => {
                 return Self::in_modules(timeline, text)
-                    .map_err(|_| with_absent(wrong, timeline, seq));
+                    .map_err(|last| wrong_at(text, wrong, last, (timeline, seq)));
             }
             (None, true, None) => HistoryScope::Everywhere,
         };
@@ -573,6 +573,15 @@ fn with_absent(error: Error, timeline: &Timeline, seq: u64) -> Error {
             position,
         },
         (error, _) => error,
+    }
+}
+
+/// Chooses the reason why names are wrong: here, or at the last event for a name with its function. Here, the module with the
+/// function may not be mapped yet.
+fn wrong_at(text: &str, here: Error, last: Error, (timeline, seq): (&Timeline, u64)) -> Error {
+    match expr::path_of(text) {
+        Some(_) => last,
+        None => with_absent(here, timeline, seq),
     }
 }
 

@@ -34,7 +34,10 @@ impl Walker<'_> {
         let here = self.replay.position();
         let to_come = std::mem::take(&mut self.calls_to_come);
         let found = match walk {
-            Walk::Instruction => self.instruction_back(),
+            Walk::Instructions(count) => self.instructions_back(count, 0).map(|(found, taken)| {
+                self.taken = taken;
+                found
+            }),
             Walk::InstructionOver => self.instruction_over_back()?,
             Walk::Line => self.line_back(to_come, true)?,
             Walk::LineOver => self.line_back(to_come, false)?,
@@ -54,16 +57,28 @@ impl Walker<'_> {
 
     /// The moment before the thread's last instruction.
     pub(super) fn instruction_back(&self) -> Option<u64> {
+        self.instructions_back(1, 0).map(|(found, _)| found)
+    }
+
+    /// The moment before the thread's last `count` instructions since position `begins`, or before all of them if there are
+    /// fewer; and how many. `None` if there are none.
+    pub(super) fn instructions_back(&self, count: u64, begins: u64) -> Option<(u64, u64)> {
         let here = self.replay.position();
         let turns = self.schedule.partition_point(|(at, _)| *at < here);
-        let mut until = here;
+        let (mut until, mut taken, mut found) = (here, 0, None);
         for (from, tid) in self.schedule[..turns].iter().rev() {
-            if *tid == self.tid && *from < until {
-                return until.checked_sub(1);
+            let own = until.saturating_sub((*from).max(begins));
+            let run = own.min(count - taken);
+            if *tid == self.tid && run > 0 {
+                taken += run;
+                found = Some((until - run, taken));
+            }
+            if taken == count || *from <= begins {
+                break;
             }
             until = *from;
         }
-        None
+        found
     }
 
     /// The same, but before the call if that instruction returned from one.

@@ -38,7 +38,7 @@ impl Walker<'_> {
     pub(super) fn forward(&mut self, walk: Walk) -> exact::Result<Walked> {
         let to_come = std::mem::take(&mut self.calls_to_come);
         let done = match walk {
-            Walk::Instruction => self.instruction()?,
+            Walk::Instructions(count) => self.instructions(count)?,
             Walk::InstructionOver => self.instruction_over()?,
             Walk::Line => self.line(to_come, true)?,
             Walk::LineOver => self.line(to_come, false)?,

@@ -48,8 +48,8 @@ impl Instant {
 /// How far a thread goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Walk {
-    /// By one instruction.
-    Instruction,
+    /// By so many instructions; by fewer, but one at least, to the end of a part of the run.
+    Instructions(u64),
     /// By one instruction, over calls.
     InstructionOver,
     /// To another line, also in called functions.
@@ -80,6 +80,8 @@ pub struct WalkEnd {
     pub walked: Walked,
     /// How many of the inlined calls that begin there are still to come.
     pub calls_to_come: usize,
+    /// How many instructions were taken for [`Walk::Instructions`]; 1 for other walks.
+    pub taken: u64,
 }
 
 /// A stretch of the run that was not recorded.
@@ -113,6 +115,8 @@ struct Walker<'r> {
     calls_to_come: usize,
     /// It never passes this position.
     end: u64,
+    /// How many of the wanted instructions were taken.
+    taken: u64,
     /// Which thread runs from which position on.
     schedule: Vec<(u64, i32)>,
 }
@@ -228,6 +232,7 @@ impl Timeline {
                 tid: tid.cast_signed(),
                 calls_to_come,
                 end,
+                taken: 0,
             };
             if walker.thread().is_none() {
                 return Ok(None);
@@ -242,9 +247,10 @@ impl Timeline {
                 Walked::Done => walker.calls_to_come,
                 Walked::AtTheEdge | Walked::OverGap => 0,
             };
-            Ok(Some((walker.replay.position(), walked, to_come)))
+            let taken = walker.taken.max(1);
+            Ok(Some((walker.replay.position(), walked, to_come, taken)))
         })?;
-        let Some((position, walked, calls_to_come)) = walked else {
+        let Some((position, walked, calls_to_come, taken)) = walked else {
             return Err(Error::NoMove(
                 format!("thread {tid} has ended or has not begun at this moment").into(),
             ));
@@ -253,6 +259,7 @@ impl Timeline {
             instant: self.instant(position)?,
             walked,
             calls_to_come,
+            taken,
         })
     }
 }
@@ -301,12 +308,20 @@ impl Walker<'_> {
         {
             return self.over_gap(gap);
         }
+        if let Walk::Instructions(count) = walk
+            && let Some((found, taken)) = self.instructions_back(count, begins)
+        {
+            self.taken = taken;
+            self.replay.goto(found)?;
+            return Ok(Walked::Done);
+        }
         let walked = self.back(walk)?;
         if walked == Walked::AtTheEdge {
             return self.back_from_outer_frame(walk, here, begins);
         }
         if self.replay.position() < begins {
             self.replay.goto(begins)?;
+            self.taken = 1;
         }
         Ok(walked)
     }
@@ -381,6 +396,37 @@ impl Walker<'_> {
             replay.thread() == tid && Thread::new(replay, tid).is_some_and(|thread| is_it(&thread))
         })?;
         Ok(found.is_some())
+    }
+
+    /// How many instructions the thread executes from here on until another one does.
+    fn own_turn(&self) -> u64 {
+        if self.replay.thread() != self.tid {
+            return 0;
+        }
+        let here = self.replay.position();
+        let next = self.schedule.partition_point(|(at, _)| *at <= here);
+        let end = self.schedule.get(next).map_or(self.end, |(at, _)| *at);
+        end.min(self.end).saturating_sub(here)
+    }
+
+    /// Executes the thread's next instructions, at most `count`. Returns whether there was one, and the thread has not ended.
+    fn instructions(&mut self, count: u64) -> exact::Result<bool> {
+        while self.taken < count {
+            let run = self.own_turn().min(count - self.taken);
+            let is_done = match run {
+                0 | 1 => self.instruction()?,
+                run => {
+                    let goal = self.replay.position() + run;
+                    self.replay.goto(goal)?;
+                    self.thread().is_some()
+                }
+            };
+            if !is_done {
+                return Ok(self.taken > 0 && self.thread().is_some());
+            }
+            self.taken += run.max(1);
+        }
+        Ok(true)
     }
 
     /// Executes the thread's next instruction. Returns whether there is one.

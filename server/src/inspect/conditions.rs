@@ -2,6 +2,7 @@
 
 use expr::Expression;
 use recorder::live::{Condition, DisplayFormat, Displaying, Message};
+use values::Units;
 
 use super::values::{ValueFormat, of_parse};
 use crate::protocol::{Code, Failure};
@@ -32,11 +33,13 @@ pub fn message(text: &str) -> Result<Message, Failure> {
 pub enum DisplayedAs {
     /// As a value.
     Value(ValueFormat),
-    /// As the instruction at this address.
-    Instruction,
+    /// As the memory at this address.
+    Memory(Units),
+    /// As so many instructions from this address on.
+    Instructions(usize),
 }
 
-/// Splits what is to be displayed into its format and its expression: `n`, `/x n`, `/i $pc`.
+/// Splits what is to be displayed into its format and its expression: `n`, `/x n`, `/i $pc`, `/4xw &table`.
 ///
 /// # Errors
 /// [`Code::BadRequest`]: there is no such format, or no expression.
@@ -49,9 +52,9 @@ pub fn display_parts(text: &str) -> Result<(DisplayedAs, &str), Failure> {
         .split_once(char::is_whitespace)
         .ok_or_else(|| Failure::bad_request("name what to display: display /x n"))?;
     let format = match letter {
-        "i" => return Ok((DisplayedAs::Instruction, expression.trim())),
         "s" => ValueFormat::Natural,
         "x" => ValueFormat::Hex,
+        "z" => ValueFormat::Zeros,
         "d" => ValueFormat::Decimal,
         "u" => ValueFormat::Unsigned,
         "o" => ValueFormat::Octal,
@@ -59,12 +62,24 @@ pub fn display_parts(text: &str) -> Result<(DisplayedAs, &str), Failure> {
         "c" => ValueFormat::Char,
         "a" => ValueFormat::Address,
         "f" => ValueFormat::Float,
-        _ => {
-            let refusal = Failure::bad_request(format!("display has no format /{letter}"));
-            return Err(refusal.hint("a format is one of x d u o t c a f i s; x shows memory"));
-        }
+        letters => return Ok((of_memory(letters)?, expression.trim())),
     };
     Ok((DisplayedAs::Value(format), expression.trim()))
+}
+
+/// Parses a format with a count or a size: `4xw`, `3i`.
+fn of_memory(letters: &str) -> Result<DisplayedAs, Failure> {
+    let has_size = letters.contains(|c: char| c.is_ascii_digit() || "bhwg".contains(c));
+    match Units::read(letters) {
+        Ok(units) if units.letter == 'i' => Ok(DisplayedAs::Instructions(units.count)),
+        Ok(units) if units.letter != 's' && has_size => Ok(DisplayedAs::Memory(units)),
+        _ => {
+            let refusal = Failure::bad_request(format!("display has no format /{letters}"));
+            Err(refusal.hint(
+                "a format is one of x z d u o t c a f i s, or, for memory, a count, a format and a size: display/4xw &table",
+            ))
+        }
+    }
 }
 
 /// Parses what is to be displayed at every stop. Names are resolved, and types distinguished from variables, only at the stop.
@@ -80,7 +95,8 @@ pub fn displayable(text: &str) -> Result<Displaying, Failure> {
         expression: parsed,
         format: match format {
             DisplayedAs::Value(format) => DisplayFormat::Value(format.into()),
-            DisplayedAs::Instruction => DisplayFormat::Instruction,
+            DisplayedAs::Memory(units) => DisplayFormat::Memory(units),
+            DisplayedAs::Instructions(count) => DisplayFormat::Instructions(count),
         },
     })
 }
@@ -116,8 +132,14 @@ mod tests {
         );
         assert_eq!(
             displayable("/i $pc").unwrap().format,
-            DisplayFormat::Instruction
+            DisplayFormat::Instructions(1)
         );
+        let memory = displayable("/4xb &a").unwrap().format;
+        let DisplayFormat::Memory(units) = memory else {
+            panic!("{memory:?}");
+        };
+        assert_eq!((units.count, units.bytes), (4, 1));
+        assert!(displayable("/2s a").is_err(), "no texts");
         assert_eq!(displayable("/q a").unwrap_err().code, Code::BadRequest);
         assert_eq!(displayable("a +").unwrap_err().details.position, Some(3));
         message("len={p->len} {{x}}").unwrap();

@@ -31,7 +31,7 @@ pub(crate) use declared::type_of_kind;
 pub use functions::nearest_functions;
 pub use memory::{MemoryReport, hex_bytes, memory};
 pub use named_types::type_of;
-pub use place::{MemoryPlace, evaluate_address, evaluate_place, evaluate_place_around};
+pub use place::{MemoryPlace, evaluate_address, evaluate_place, evaluate_place_around, place_of};
 pub use registers::{RegisterValue, registers};
 pub use returned::ReturnedReport;
 pub(crate) use source::of_line_error;
@@ -42,7 +42,8 @@ pub(crate) use values::context;
 pub use values::{
     Change, Extent, FrameVariables, Manner, Shown, ValueFormat, ValueReport, VariableReport,
     arguments, as_assignment, assign, bytes_text, evaluate, evaluate_and_keep, is_meaningless,
-    keep, kept_name, own_variables, parameter_at_entry, place_text, value_of, variables,
+    keep, kept_name, of_other_files, own_variables, parameter_at_entry, place_text, value_of,
+    variables,
 };
 
 use crate::protocol::{Code, Failure};

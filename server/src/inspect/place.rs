@@ -6,6 +6,7 @@ use debuginfo::value::ValueError;
 
 use super::View;
 use super::values::value_of;
+use crate::location::{ParsedLocation, Target};
 use crate::protocol::{Code, Failure};
 
 /// A value that lies in memory.
@@ -70,6 +71,17 @@ pub fn evaluate_place_around(view: &View<'_>, text: &str) -> Result<MemoryPlace,
             bits: Some(bits),
         }),
         _ => evaluate_place(view, text),
+    }
+}
+
+/// Parses a location, and evaluates the expression after `*` in the selected frame: `*$pc` and `*main` are addresses.
+///
+/// # Errors
+/// [`Code::EvalFailed`], and those of [`Target::parse`].
+pub fn place_of(view: &View<'_>, target: &Target) -> Result<ParsedLocation, Failure> {
+    match target.address_expression() {
+        Some(expression) => evaluate_address(view, expression).map(ParsedLocation::Address),
+        None => target.parse(),
     }
 }
 

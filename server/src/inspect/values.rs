@@ -23,6 +23,8 @@ pub enum ValueFormat {
     Natural,
     /// Numbers in base 16.
     Hex,
+    /// Numbers in base 16, with zeros up to the size of the type.
+    Zeros,
     /// Numbers in base 10.
     Decimal,
     /// Numbers in base 10, their bits read as unsigned.
@@ -403,7 +405,8 @@ pub fn evaluate(
     Ok(report(view, text, manner, &value))
 }
 
-/// As [`evaluate`]; the session keeps the value and numbers it.
+/// As [`evaluate`]; the session keeps the value and numbers it. A value that is not known takes no number, but one that is
+/// optimized out does, as in gdb.
 ///
 /// # Errors
 /// As there.
@@ -415,7 +418,8 @@ pub fn evaluate_and_keep(
 ) -> Result<ValueReport, Failure> {
     let value = value(view, text, calls)?;
     let mut report = report(view, text, manner, &value);
-    report.number = Some(view.kept.show(&value));
+    let is_shown = report.shown.value.is_some() || value.is_optimized_out();
+    report.number = is_shown.then(|| view.kept.show(&value));
     Ok(report)
 }
 
@@ -499,6 +503,23 @@ pub fn is_meaningless(view: &View<'_>, text: &str) -> bool {
         return false;
     };
     expr::evaluate(&expression, &context).is_err_and(|error| error.is_meaningless)
+}
+
+/// Returns a remark on an expression that names variables which other source files than the frame's have for themselves.
+#[must_use]
+pub fn of_other_files(view: &View<'_>, text: &str) -> Option<String> {
+    let context = context(view, None);
+    if context.frames.is_empty() {
+        return None;
+    }
+    let expression = parsed(text, &context).ok()?;
+    let found = expr::private_elsewhere(&expression, &context).into_iter();
+    let last = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let mut told: Vec<String> = found
+        .map(|(name, file)| format!("{name} is private to {}", last(&file)))
+        .collect();
+    told.dedup();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// Formats bytes as a value of a type, like `print`.
@@ -628,6 +649,7 @@ impl From<ValueFormat> for Format {
         match format {
             ValueFormat::Natural => Format::Natural,
             ValueFormat::Hex => Format::Hex,
+            ValueFormat::Zeros => Format::Zeros,
             ValueFormat::Decimal => Format::Decimal,
             ValueFormat::Unsigned => Format::Unsigned,
             ValueFormat::Octal => Format::Octal,

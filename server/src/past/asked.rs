@@ -20,6 +20,9 @@ const MOST_BEFORE_CALLS: u64 = 200_000;
 pub struct Later {
     /// The event of that moment.
     pub up_to: u64,
+    /// That moment is this many instructions later.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub steps: u64,
     /// How many later writes there are; absent if only changes are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<usize>,
@@ -31,7 +34,12 @@ impl Later {
     /// Says that the answer is not about the whole recording.
     #[must_use]
     pub fn text(&self, expression: &str) -> String {
-        let Later { up_to, count, last } = self;
+        let Later {
+            up_to,
+            steps,
+            count,
+            last,
+        } = self;
         let place = match place_of_change(last) {
             place if place.is_empty() => place,
             place => format!(" ({place})"),
@@ -42,8 +50,16 @@ impl Later {
             Some(1) => format!("1 later write, at {at}"),
             Some(count) => format!("{count} later writes, the last at {at}"),
         };
-        format!("This is up to event {up_to}; {later}: goto last")
+        let moment = match steps {
+            0 => up_to.to_string(),
+            steps => format!("{up_to}+{steps}"),
+        };
+        format!("This is up to event {moment}; {later}: goto last")
     }
+}
+
+fn is_nothing(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Past {
@@ -120,6 +136,7 @@ impl Past {
         let later = wrote.map(|wrote| {
             Ok(Later {
                 up_to: here.seq,
+                steps: here.steps,
                 count,
                 last: self.written(place, &wrote)?,
             })
@@ -145,6 +162,7 @@ impl Past {
                 let value = self.logged_text(&place, here, &last.new);
                 return Ok(Some(Later {
                     up_to: here.seq,
+                    steps: here.steps,
                     count: Some(count),
                     last: Change::of_write(last, here.tid, None, value),
                 }));
@@ -162,6 +180,7 @@ impl Past {
             .map(|last| {
                 Ok(Later {
                     up_to: here.seq,
+                    steps: here.steps,
                     count: None,
                     last: self.described(last.change)?,
                 })

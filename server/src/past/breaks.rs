@@ -6,8 +6,8 @@ use std::sync::Arc;
 use debuginfo::{AddressSpace, LinePlace};
 use serde::{Deserialize, Serialize};
 
-use super::Past;
 use super::judge::Judge;
+use super::{Past, Position, frames_for};
 use crate::inspect;
 use crate::location::{ParsedLocation, Target};
 use crate::protocol::{Code, Details, Failure};
@@ -114,24 +114,14 @@ impl Past {
         if self.timeline.has_every_instruction() {
             return self.add_break_at(target, wanted);
         }
-        let location = target.to_string();
-        let line = location
-            .rsplit_once(':')
-            .and_then(|(file, line)| Some((file, line.parse::<u32>().ok()?)));
-        let functions = match line {
-            Some((file, line)) => {
-                self.check_line(file, line)?;
-                self.timeline.functions_at_line(file, line)
+        let (functions, location) = match self.address_of(target) {
+            Ok(Some(address)) => (self.functions_from(address)?, format!("*{address:#x}")),
+            // A pattern may begin with a star, too.
+            Ok(None) | Err(_) => {
+                let location = target.to_string();
+                (self.functions_called(&location)?, location)
             }
-            None => self.timeline.functions_matching(&location),
         };
-        if functions.is_empty() {
-            return Err(Failure::new(
-                Code::InvalidFunction,
-                format!("no recorded function is called {location}"),
-            )
-            .hint("write a function's name, in which * stands for any text, or file:line; SELECT name FROM functions lists them"));
-        }
         let added = Break {
             functions,
             condition: wanted.condition,
@@ -143,15 +133,86 @@ impl Past {
         Ok(added)
     }
 
+    /// Returns the recorded functions that a name or a line means.
+    fn functions_called(&self, location: &str) -> Result<BTreeSet<u32>, Failure> {
+        let line = location
+            .rsplit_once(':')
+            .and_then(|(file, line)| Some((file, line.parse::<u32>().ok()?)));
+        let functions = match line {
+            Some((file, line)) => {
+                self.check_line(file, line)?;
+                self.timeline.functions_at_line(file, line)
+            }
+            None => self.timeline.functions_matching(location),
+        };
+        match functions.is_empty() {
+            false => Ok(functions),
+            true => Err(Failure::new(
+                Code::InvalidFunction,
+                format!("no recorded function is called {location}"),
+            )
+            .hint("write a function's name, in which * stands for any text, or file:line; SELECT name FROM functions lists them")),
+        }
+    }
+
+    /// Returns the recorded functions that begin at an address.
+    fn functions_from(&self, address: u64) -> Result<BTreeSet<u32>, Failure> {
+        let moments = [self.position().seq, self.timeline.last()];
+        let begins = |id: &u32| {
+            let entry = |seq: &u64| self.timeline.entry_of(*id, *seq);
+            moments.iter().any(|seq| entry(seq) == Some(address))
+        };
+        let all = self.timeline.functions().map(|function| function.id);
+        let functions: BTreeSet<u32> = all.filter(begins).collect();
+        match functions.is_empty() {
+            false => Ok(functions),
+            true => Err(Failure::new(
+                Code::InvalidAddress,
+                format!("no recorded function begins at {address:#x}"),
+            )
+            .hint(
+                "give the entry of a recorded function, or record every instruction: hindsight record --full -- PROGRAM",
+            )),
+        }
+    }
+
+    /// Returns the address that a location is: `0x401136`, `*main + 4`; `None` for another location.
+    fn address_of(&self, target: &Target) -> Result<Option<u64>, Failure> {
+        if let Some(expression) = target.address_expression() {
+            return self.address_of_expression(expression).map(Some);
+        }
+        Ok(match target.parse()? {
+            ParsedLocation::Address(address) => Some(address),
+            _ => None,
+        })
+    }
+
+    /// Returns the value of an expression here; at the end if it means nothing here: its modules may be mapped later.
+    fn address_of_expression(&self, expression: &str) -> Result<u64, Failure> {
+        let here = self.position();
+        let address = |position: Position| {
+            self.look_at(position, frames_for(expression), |looked| {
+                inspect::evaluate_address(&looked.view(), expression)
+            })
+        };
+        let end = Position::of_event(self.timeline.last(), here.tid);
+        address(here).or_else(|failure| address(end).map_err(|_| failure))
+    }
+
     fn add_break_at(&self, target: &Target, wanted: BreakWanted) -> Result<Break, Failure> {
         let stops = self.stop_addresses(target)?;
+        let location = match target.address_expression() {
+            Some(_) => stops.first().map(|stop| format!("*{:#x}", stop.address)),
+            None => None,
+        };
+        let location = location.unwrap_or_else(|| target.to_string());
         let added = Break {
             addresses: stops.iter().map(|stop| stop.address).collect(),
             stops,
             condition: wanted.condition,
             hit_count: wanted.hit_count,
             once: wanted.once,
-            ..Break::new(self.next_id(), target.to_string())
+            ..Break::new(self.next_id(), location)
         };
         self.breaks().push(added.clone());
         Ok(added)
@@ -159,7 +220,11 @@ impl Past {
 
     /// Returns the addresses of a location in every module that is ever mapped, in order.
     pub(super) fn stop_addresses(&self, target: &Target) -> Result<Vec<StopAddress>, Failure> {
-        let location = match target.parse()? {
+        let location = match self.address_of(target)? {
+            Some(address) => ParsedLocation::Address(address),
+            None => target.parse()?,
+        };
+        let location = match location {
             ParsedLocation::LineHere(line) => ParsedLocation::Line(
                 self.look(1, |looked| inspect::line_here(&looked.view(), line))?,
             ),
@@ -238,6 +303,9 @@ impl Past {
     pub fn remove_break(&self, id: Option<u32>) -> Result<Vec<Break>, Failure> {
         let is_meant = |known: &mut Break| id.is_none_or(|id| known.id == id);
         let removed: Vec<Break> = self.breaks().extract_if(.., is_meant).collect();
+        for gone in &removed {
+            self.at_stops.set(gone.id, Vec::new());
+        }
         match (id, removed.is_empty()) {
             (Some(id), true) if self.watches().iter().any(|watch| watch.id == id) => {
                 let message = format!("{id} is a watchpoint");
@@ -333,7 +401,7 @@ pub(super) fn no_options(verb: &str) -> Failure {
 
 fn no_break(id: u32) -> Failure {
     let message = format!("there is no breakpoint {id}");
-    Failure::new(Code::BreakpointNotFound, message).hint("list them with: break")
+    Failure::new(Code::BreakpointNotFound, message).hint("list them with: break list")
 }
 
 /// The addresses of a location; none if no function has that name.

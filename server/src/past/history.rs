@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use replay::history::{self, Changes, Progress};
+use debuginfo::Frame;
+use expr::Missing;
+use replay::history::{self, Changes, HistoryScope, Progress};
 use replay::{LoggedWrite, Tracked};
 use serde::{Deserialize, Serialize};
 
 use super::{Past, Position, frames_for, of_replay};
 use crate::inspect::{self, Manner, View};
-use crate::protocol::Failure;
+use crate::protocol::{Code, ExpressionFault, Failure};
 use crate::quantity::count;
 use crate::session::hex;
 use crate::verbs::{HistoryReply, LastWriteReply};
@@ -217,12 +219,51 @@ impl Past {
         Ok(event.is_some_and(|event| event.kind == "write"))
     }
 
-    /// Where an expression over global variables lies here.
+    /// Checks that the values of an expression in the frame of a position are told from those of other variables of the same
+    /// names. Events show a variable in the innermost call of its function; `is_last` asks for that of one call.
+    fn must_be_told_apart(
+        &self,
+        expression: &str,
+        here: Position,
+        is_last: bool,
+    ) -> Result<(), Failure> {
+        if here.frame == 0 || expr::path_of(expression).is_some() {
+            return Ok(());
+        }
+        let why = self.look_at(here, here.frame + 1, |looked| {
+            let frames = &looked.moment.trace.backtrace.frames;
+            Ok(why_not_told_apart(frames, here.frame, is_last))
+        })?;
+        let Some((why, is_of_place)) = why else {
+            return Ok(());
+        };
+        // Global variables are the same in each call.
+        let is_shared = || {
+            let tracked = self.tracked_at(expression, here)?;
+            Ok::<bool, Failure>(tracked.scope() == &HistoryScope::Everywhere)
+        };
+        if !is_of_place && is_shared()? {
+            return Ok(());
+        }
+        let message = format!(
+            "{expression} of frame {} cannot be followed: {why}",
+            here.frame
+        );
+        let again = self.again_in_full(expression);
+        let again = again.map_or_else(String::new, |again| format!("; or {again}"));
+        Err(Failure::new(Code::EvalFailed, message).hint(format!("select frame 0: frame 0{again}")))
+    }
+
+    /// Where an expression over global variables lies here. A name that means another variable in the frame is none.
     pub(super) fn global_place(
         &self,
         expression: &str,
         here: Position,
     ) -> Option<inspect::MemoryPlace> {
+        let tracked = self.tracked_at(expression, here).ok()?;
+        if tracked.scope() != &HistoryScope::Everywhere {
+            return None;
+        }
         let place = self.look_at(here, 1, |looked| {
             let view = View {
                 frames: &[],
@@ -249,11 +290,16 @@ impl Past {
             return self.instructions_that_wrote(expression, wanted);
         }
         let here = self.position();
+        self.must_be_told_apart(expression, here, false)?;
         let reply = self.changes_from(expression, manner, here, is_interrupted, wanted)?;
-        let is_unknown = reply.known_at == 0 && reply.changes.is_empty();
-        let there = is_unknown.then(|| self.logged_at(expression, here));
-        let Some(there) = there.transpose()?.flatten() else {
+        if reply.known_at > 0 || !reply.changes.is_empty() {
             return Ok(reply);
+        }
+        let Some(there) = self.logged_at(expression, here)? else {
+            return match self.why_never(expression, here)? {
+                Some(failure) => Err(failure),
+                None => Ok(reply),
+            };
         };
         let logged = self.changes_from(&there.expression, manner, here, is_interrupted, wanted);
         // The type may have no name.
@@ -263,6 +309,37 @@ impl Past {
             place: Some(there.text),
             ..logged
         }))
+    }
+
+    /// Returns why a value that no event shows cannot be known at any: its function was never called, or has no such variable.
+    fn why_never(&self, expression: &str, here: Position) -> Result<Option<Failure>, Failure> {
+        let found = self.look_at(here, frames_for(expression), |looked| {
+            inspect::evaluate(&looked.view(), expression, Manner::of_many(false), None)
+        });
+        let missing = Some(ExpressionFault::Missing(Missing::OfFunction));
+        if let Err(failure) = found
+            && failure.expression == missing
+        {
+            return Ok(Some(failure));
+        }
+        let tracked = self.tracked_at(expression, here)?;
+        let HistoryScope::Within(functions) = tracked.scope() else {
+            return Ok(None);
+        };
+        if functions.is_inlined || functions.ids.is_empty() {
+            return Ok(None);
+        }
+        for function in &functions.ids {
+            let entries = self.timeline.entries(*function, 1);
+            if !entries.map_err(|error| of_replay(&error))?.is_empty() {
+                return Ok(None);
+            }
+        }
+        let name = functions.name.trim_start_matches("*::");
+        let message =
+            format!("no call of {name} is recorded: {expression} has a value only during one");
+        let failure = Failure::new(Code::EvalFailed, message);
+        Ok(Some(failure.hint("SELECT function, count(*) FROM calls GROUP BY function shows which functions were called")))
     }
 
     /// Finds the changes of a value at the events that show it.
@@ -328,12 +405,18 @@ impl Past {
         if self.timeline.has_every_instruction() {
             return self.last_instruction_to_write(expression, manner, here);
         }
+        self.must_be_told_apart(expression, here, true)?;
         let reply = self.last_change_at(expression, manner, here, is_interrupted)?;
         if reply.after.as_ref().is_some_and(|after| after.is_write) {
             return Ok(reply);
         }
         let Some(there) = self.logged_at(expression, here)? else {
-            return Ok(reply);
+            let is_unknown = reply.after.is_none() && reply.later.is_none();
+            let never = is_unknown.then(|| self.why_never(expression, here));
+            return match never.transpose()?.flatten() {
+                Some(failure) => Err(failure),
+                None => Ok(reply),
+            };
         };
         let logged = self.last_change_at(&there.expression, manner, here, is_interrupted);
         let since = reply.before.as_ref().map_or(0, |before| before.seq);
@@ -549,6 +632,34 @@ impl Past {
         let range = place.address..place.address.saturating_add(place.len);
         let last = self.timeline.last_logged_to(&range, here.seq);
         Ok(last.map_err(|error| of_replay(&error))?.is_some())
+    }
+}
+
+/// Returns why the variables of an outer frame are not told from those of other frames, and whether the reason is that its place
+/// in the function is not known.
+fn why_not_told_apart(
+    frames: &[Frame],
+    index: usize,
+    is_last: bool,
+) -> Option<(&'static str, bool)> {
+    let Some(frame) = frames.get(index).filter(|frame| frame.pc_is_known) else {
+        return Some(("where it stands is not known at this event", true));
+    };
+    let is_of_function = |inner: &&Frame| {
+        inner.function_entry.is_some() && inner.function_entry == frame.function_entry
+    };
+    let mut inner = frames[..index].iter().filter(is_of_function);
+    let has_inlined = frame.inlined || inner.clone().any(|inner| inner.inlined);
+    match (has_inlined, inner.next()) {
+        (true, _) => Some((
+            "an inlined call shares its function, and the events do not tell their variables apart",
+            false,
+        )),
+        (false, Some(_)) if is_last => Some((
+            "its function was called once more inside it, and the events show the innermost call",
+            false,
+        )),
+        _ => None,
     }
 }
 

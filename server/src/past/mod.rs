@@ -24,7 +24,7 @@ mod words;
 mod writes;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use debuginfo::{AddressSpace, with_source_copies};
@@ -95,6 +95,8 @@ pub struct Past {
     is_chosen: AtomicBool,
     breaks: Mutex<Vec<Break>>,
     watches: Mutex<Vec<watch::Watch>>,
+    /// The highest number of a breakpoint or watch so far: none is given again.
+    last_id: AtomicU32,
     /// What is shown after every move.
     displays: Mutex<Displays>,
     /// The session's number; 0 if a prompt opened the recording without a daemon.
@@ -331,6 +333,7 @@ impl Past {
             is_chosen: AtomicBool::new(false),
             breaks: Mutex::default(),
             watches: Mutex::default(),
+            last_id: AtomicU32::new(0),
             displays: Mutex::default(),
             session: 0,
             folder: PathBuf::new(),
@@ -358,6 +361,7 @@ impl Past {
     pub fn of_session(self, session: u32, folder: &Path, earlier: Option<&Past>) -> Past {
         Past {
             breaks: Mutex::new(earlier.map(Past::all_breaks).unwrap_or_default()),
+            last_id: AtomicU32::new(earlier.map_or(0, |past| past.last_id.load(Ordering::Relaxed))),
             is_of_a_program: true,
             ..self.numbered(session, folder)
         }
@@ -447,11 +451,9 @@ impl Past {
         std::mem::take(&mut untold)
     }
 
-    /// The number of the next breakpoint or watch.
+    /// Gives the next breakpoint or watch its number, from 1. As in gdb, the number of a removed one is not given again.
     fn next_id(&self) -> u32 {
-        let last_break = self.breaks().last().map(|last| last.id);
-        let last_watch = self.watches().last().map(|last| last.id);
-        last_break.max(last_watch).map_or(1, |last| last + 1)
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Moves to another event. Selects the event's thread, or keeps the current one if the event has none.

@@ -164,7 +164,7 @@ impl Past {
         let count = args.count;
         if self.timeline.has_every_instruction() {
             let walk = match args.instruction {
-                true => Walk::Instruction,
+                true => Walk::Instructions(1),
                 false => Walk::Line,
             };
             return self.walk(walk, count, direction);
@@ -186,7 +186,14 @@ impl Past {
         direction: Direction,
     ) -> Result<MotionReport, Failure> {
         let start = self.position();
-        for done in 0..some(count)? {
+        let count = u64::from(some(count)?);
+        let mut done = 0;
+        while done < count {
+            // One search finds the end of all of them.
+            let walk = match walk {
+                Walk::Instructions(_) => Walk::Instructions(count - done),
+                other => other,
+            };
             let here = self.position();
             let to_come = self.look(FRAMES, |looked| Ok(looked.machine.calls_to_come()))?;
             let thread = (here.tid, to_come);
@@ -195,6 +202,7 @@ impl Past {
                 instant,
                 walked,
                 calls_to_come,
+                taken,
             } = end.map_err(|e| of_replay(&e))?;
             let is_at_edge = walked == Walked::AtTheEdge;
             let position = |instant| self.timeline.position_of(instant).ok();
@@ -212,6 +220,7 @@ impl Past {
             if is_at_edge || walked == Walked::OverGap {
                 break;
             }
+            done += taken;
         }
         self.motion_from(start)
     }

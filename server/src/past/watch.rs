@@ -112,6 +112,9 @@ impl Past {
         let mut watches = self.watches();
         let is_meant = |watch: &mut Watch| id.is_none_or(|id| id == watch.id);
         let removed: Vec<WatchLine> = watches.extract_if(.., is_meant).map(|w| w.line()).collect();
+        for gone in &removed {
+            self.at_stops.set(gone.id, Vec::new());
+        }
         match (id, removed.is_empty()) {
             (Some(id), true) => Err(Failure::new(
                 Code::BreakpointNotFound,

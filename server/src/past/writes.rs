@@ -69,6 +69,7 @@ impl Past {
                 let last = last.filter(|(wrote, _)| wrote.before >= here.instant());
                 last.map(|(_, last)| Later {
                     up_to: here.seq,
+                    steps: here.steps,
                     count: None,
                     last,
                 })

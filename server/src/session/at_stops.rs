@@ -22,6 +22,12 @@ impl AtStops {
         self.lock().get(&id).cloned().unwrap_or_default()
     }
 
+    /// Returns the numbers of all that have lines, in order.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<u32> {
+        self.lock().keys().copied().collect()
+    }
+
     /// Takes over all lines of another session.
     pub fn take_over(&self, other: &AtStops) {
         let theirs = other.lock().clone();

@@ -68,7 +68,8 @@ pub struct LiveSession {
     watched: Mutex<HashMap<ProbeId, Watched>>,
     opened: Mutex<past::Opened>,
     last_shown: Mutex<LastShown>,
-    at_stops: AtStops,
+    /// What clients run when a breakpoint has stopped the program.
+    pub at_stops: AtStops,
     /// Whether it follows the copies that its program makes of itself.
     pub follow: Follow,
 }

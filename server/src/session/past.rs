@@ -6,12 +6,13 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use debuginfo::Frame;
 use recorder::live::{Status, Tid};
 use recorder::{Ending, Observer, Steps};
 use store::Recording;
 use store::seal::Counter;
 
-use super::{LiveSession, of_recorder};
+use super::{LiveSession, MAX_FRAMES, of_recorder};
 use crate::past::{Past, of_store};
 use crate::protocol::{Code, Failure};
 
@@ -43,6 +44,8 @@ struct Exact {
 pub struct RecordedSteps {
     pub recording: PathBuf,
     pub instructions: u64,
+    /// The last event of the recording.
+    pub last: u64,
     /// Why it ended.
     pub ending: Ending,
     /// What the recording lacks.
@@ -92,6 +95,33 @@ impl LiveSession {
         let tid = self.stopped().ok().map(|stop| stop.tid as u32);
         past.go_to_last_stop(tid)?;
         Ok(past)
+    }
+
+    /// Selects in the past, which stands where the program does, the frame that is selected in the program.
+    ///
+    /// # Errors
+    /// [`Code::NoFrame`]: the recording does not show that frame. A variable with its function needs none.
+    pub(crate) fn select_frame_in(&self, past: &Past, expression: &str) -> Result<(), Failure> {
+        let Ok(stop) = self.stopped() else {
+            return Ok(());
+        };
+        if self.frame_of(&stop) == 0 {
+            return Ok(());
+        }
+        let now = self.moment_of(stop, 1)?;
+        let Some(selected) = now.backtrace.frames.get(now.frame) else {
+            return Ok(());
+        };
+        let index = past.look(MAX_FRAMES, |looked| {
+            let frames = &looked.moment.trace.backtrace.frames;
+            Ok(frames.iter().position(|frame| is_same(frame, selected)))
+        })?;
+        match index {
+            Some(index) => past.select_frame(index),
+            None if expr::path_of(expression).is_some() => {}
+            None => return Err(not_shown(now.frame)),
+        }
+        Ok(())
     }
 
     /// Enters the past, which [`LiveSession::past`] has opened.
@@ -156,13 +186,15 @@ impl LiveSession {
         let Some(outcome) = finished else {
             return Ok(None);
         };
+        let recording = outcome.full.outcome.recording.clone();
+        let past = Past::open(&recording, &store::temp_dir())?;
         let recorded = RecordedSteps {
-            recording: outcome.full.outcome.recording.clone(),
+            recording,
             instructions: outcome.full.instructions,
+            last: past.timeline().last(),
             ending: outcome.ending,
             incomplete: outcome.full.outcome.incomplete,
         };
-        let past = Past::open(&recorded.recording, &store::temp_dir())?;
         let mut opened = self.opened();
         let past = past.of_session(self.id, &self.folder, opened.past.as_deref());
         opened.exact = Some(Exact {
@@ -207,4 +239,18 @@ impl LiveSession {
         // Each part is consistent at all times.
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns whether a recorded frame is the program's own one.
+fn is_same(recorded: &Frame, own: &Frame) -> bool {
+    let place = |frame: &Frame| (frame.pc, frame.cfa, frame.inline_depth);
+    recorded.pc_is_known && own.cfa.is_some() && place(recorded) == place(own)
+}
+
+fn not_shown(frame: usize) -> Failure {
+    let message = format!(
+        "the recording does not show frame {frame} at this stop, and so not which variables its names mean"
+    );
+    Failure::new(Code::NoFrame, message)
+        .hint("select frame 0: frame 0; or name the variable with its function: FUNCTION::VARIABLE")
 }

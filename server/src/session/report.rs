@@ -369,10 +369,11 @@ impl From<&Reason> for ReasonReport {
                 old,
                 new,
                 shared,
+                left,
             } => ReasonReport::Watch {
                 probe,
                 expression: None,
-                left: false,
+                left,
                 old: inspect::hex_bytes(&old),
                 new: inspect::hex_bytes(&new),
                 shared,
@@ -526,6 +527,7 @@ impl LiveSession {
             old,
             new,
             shared,
+            left,
         } = &stop.reason
         else {
             return (&stop.reason).into();
@@ -537,9 +539,10 @@ impl LiveSession {
             Some(watched) => inspect::bytes_text(&space, &machine, &watched.ty, bytes),
             None => inspect::hex_bytes(bytes),
         };
-        let is_left = watched
-            .as_ref()
-            .is_some_and(|watched| self.has_left(watched, stop));
+        let is_left = *left
+            || watched
+                .as_ref()
+                .is_some_and(|watched| self.has_left(watched, stop));
         if is_left {
             // At another report of the same stop it is gone already.
             _ = self.live.remove_probe(*probe);

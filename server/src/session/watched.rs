@@ -1,7 +1,7 @@
 //! What a watchpoint watches, and whether its variable still exists.
 
-use debuginfo::Type;
-use recorder::live::{ProbeId, Stop, Tid};
+use debuginfo::{Frame, Type};
+use recorder::live::{ProbeId, Stop, Tid, WatchedCall};
 
 use super::LiveSession;
 use crate::inspect::View;
@@ -28,6 +28,8 @@ pub struct WatchedFrame {
     tid: Tid,
     cfa: u64,
     entry: Option<u64>,
+    /// Where its function returns, if its caller is known.
+    returns_to: Option<u64>,
 }
 
 impl Watched {
@@ -54,13 +56,34 @@ impl WatchedFrame {
             tid,
             cfa,
             entry: frame.function_entry,
+            returns_to: returns_to(view.frames, view.frame),
+        })
+    }
+
+    fn call(self) -> Option<WatchedCall> {
+        Some(WatchedCall {
+            tid: self.tid,
+            cfa: self.cfa,
+            returns_to: self.returns_to?,
         })
     }
 }
 
+/// Returns where the function of frame `index`, or the one that it is inlined into, returns.
+fn returns_to(frames: &[Frame], index: usize) -> Option<u64> {
+    let mut outer = frames.get(index..)?.iter();
+    outer.find(|frame| !frame.inlined)?;
+    let caller = outer.find(|frame| !frame.is_tail_call);
+    caller.map(|frame| frame.pc)
+}
+
 impl LiveSession {
-    /// Stores what a watchpoint watches.
+    /// Stores what a watchpoint watches, which ends with the call whose variable it is.
     pub fn remember_watched(&self, probe: ProbeId, watched: Watched) {
+        if let Some(call) = watched.frame.and_then(WatchedFrame::call) {
+            // Where no trap can be set, the stack tells at the next access.
+            _ = self.live.watch_until_return(probe, call);
+        }
         self.watched().insert(probe, watched);
     }
 
@@ -74,9 +97,8 @@ impl LiveSession {
             return false;
         };
         let frames = &moment.backtrace.frames;
-        let is_it = |found: &debuginfo::Frame| {
-            found.cfa == Some(frame.cfa) && found.function_entry == frame.entry
-        };
+        let is_it =
+            |found: &Frame| found.cfa == Some(frame.cfa) && found.function_entry == frame.entry;
         let is_whole = moment.backtrace.end.is_none();
         // A frame further out shows that the stack was followed beyond the place.
         let is_beyond = frames

@@ -72,7 +72,10 @@ impl Verb for Backtrace {
     type Args = BacktraceArgs;
     type Reply = BacktraceReply;
 
-    fn run(call: &Call<'_>, args: BacktraceArgs) -> Result<BacktraceReply, Failure> {
+    fn run(call: &Call<'_>, mut args: BacktraceArgs) -> Result<BacktraceReply, Failure> {
+        if !args.all {
+            args.thread = args.thread.or_else(|| call.other_thread());
+        }
         if args.limit.is_some() && args.outermost.is_some() {
             return Err(Failure::bad_request(
                 "limit is for the innermost frames, outermost for others",

@@ -71,7 +71,7 @@ impl BreakReply {
 
 impl Verb for Break {
     const NAME: &'static str = "break";
-    const DOC: &'static str = "Set, list, remove, enable or disable breakpoints";
+    const DOC: &'static str = "Set, list, remove, enable or disable breakpoints\n\nWithout a location, break sets one where the selected frame stands, as gdb does; break list shows all.";
     const ALIASES: &'static [&'static str] = &["breakpoint", "b"];
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
@@ -112,7 +112,7 @@ impl Command for Break {
             "words",
             "[add] LOCATION.. | list | remove ID.. | enable ID.. | disable ID..",
             Form::Words,
-            "Locations: function, file:line, file:line:column, 0xADDRESS, and of the current file LINE, +N or -N: N lines from here",
+            "Locations: function, file:line, file:line:column, 0xADDRESS, *EXPRESSION, and of the current file LINE, +N or -N: N lines from here [default: here]",
         )
         .optional(),
         probe_words::FUNCTION,
@@ -124,7 +124,8 @@ impl Command for Break {
         probe_words::PENDING,
     ];
 
-    fn read(written: Map<String, Value>) -> Result<Self::Args, Failure> {
+    fn read(mut written: Map<String, Value>) -> Result<Self::Args, Failure> {
+        probe_words::here_by_default(&mut written);
         probe_words::read(written, probe_words::locations)
     }
 

@@ -4,11 +4,12 @@
 //! all verbs.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Weak};
 
 use recorder::Outcome;
-use recorder::live::{Live, LiveError};
+use recorder::live::{Live, LiveError, Tid};
 
 use super::{Does, Needs, ProbeKind, Verb};
 use crate::config::Config;
@@ -18,7 +19,7 @@ use crate::past::Past;
 use crate::progress::{Told, told};
 use crate::protocol::{Code, Failure, Notice, NoticeKind};
 use crate::push::Push;
-use crate::session::{LiveSession, Session, Sessions, of_recorder};
+use crate::session::{LiveSession, MAX_FRAMES, Session, Sessions, of_recorder};
 
 /// A request being served.
 #[derive(Clone)]
@@ -35,9 +36,19 @@ pub struct Call<'a> {
     pub gone: Arc<Gone>,
     /// Returns the queue of pushes to the client; `None` if the client cannot receive any.
     pushes: Option<&'a dyn Fn() -> Weak<SyncSender<Push>>>,
+    /// The thread to look at, in place of the selected one.
+    thread: Option<OtherThread>,
     verb: &'static str,
     needs: Needs,
     does: Does,
+}
+
+/// A thread to look at, in place of the selected one.
+#[derive(Clone)]
+struct OtherThread {
+    tid: Tid,
+    /// The verb has asked which one it is.
+    was_asked: Arc<AtomicBool>,
 }
 
 /// The session that a client asks about.
@@ -65,6 +76,7 @@ impl<'a> Call<'a> {
             notify,
             gone,
             pushes: None,
+            thread: None,
             verb: "",
             needs: Needs::Daemon,
             does: Does::Look,
@@ -217,6 +229,21 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// As [`Call::recording`], in the selected frame, in which an expression is to be understood.
+    ///
+    /// # Errors
+    /// As there, and the recording does not show that frame.
+    pub fn recording_in_frame(&self, expression: &str) -> Result<Arc<Past>, Failure> {
+        match self.target()? {
+            Session::Live(session) => {
+                let past = self.past_of(&session)?;
+                session.select_frame_in(&past, expression)?;
+                Ok(past)
+            }
+            Session::Recorded(past) => Ok(past),
+        }
+    }
+
     /// Opens the past of a program. What was recorded since the last time is converted first.
     fn past_of(&self, session: &LiveSession) -> Result<Arc<Past>, Failure> {
         self.told("reading what was recorded", || session.past())
@@ -264,6 +291,31 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Returns this call for a verb that is to look at thread `tid`, in place of the selected one.
+    pub(super) fn of_thread(&self, tid: Tid) -> Call<'a> {
+        let thread = OtherThread {
+            tid,
+            was_asked: Arc::default(),
+        };
+        Call {
+            thread: Some(thread),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the thread to look at, if it is not the selected one.
+    pub(super) fn other_thread(&self) -> Option<Tid> {
+        let thread = self.thread.as_ref()?;
+        thread.was_asked.store(true, Ordering::Relaxed);
+        Some(thread.tid)
+    }
+
+    /// Returns whether a verb has looked at the thread of [`Call::of_thread`].
+    pub(super) fn has_looked(&self) -> bool {
+        let thread = self.thread.as_ref();
+        thread.is_some_and(|thread| thread.was_asked.load(Ordering::Relaxed))
+    }
+
     /// Runs `work` on the selected frame of a stopped thread or of a recorded event, or on the memory alone of a
     /// running program. A recorded moment has at least `limit` frames if the stack is that deep.
     ///
@@ -280,9 +332,17 @@ impl<'a> Call<'a> {
             }
             work(view)
         };
-        match self.target()? {
-            Session::Live(session) => session.look(checked),
-            Session::Recorded(past) => past.look(limit, |looked| checked(&looked.view())),
+        match (self.target()?, self.other_thread()) {
+            (Session::Live(session), None) => session.look(checked),
+            (Session::Live(session), Some(tid)) => {
+                let stop = session.stopped_thread(tid)?;
+                checked(&session.moment_of(stop, MAX_FRAMES)?.view())
+            }
+            (Session::Recorded(past), None) => past.look(limit, |looked| checked(&looked.view())),
+            (Session::Recorded(past), Some(tid)) => {
+                let position = past.position_of(past.known_thread(tid)?);
+                past.look_at(position, limit, |looked| checked(&looked.view()))
+            }
         }
     }
 

@@ -38,6 +38,9 @@ pub struct LinesOf {
     pub id: u32,
     /// Its lines.
     pub lines: Vec<String>,
+    /// It was a temporary breakpoint, and is gone since its stop: the lines are for that stop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_gone: bool,
 }
 
 impl Verb for Commands {
@@ -62,8 +65,8 @@ impl Verb for Commands {
             Some(id) if !args.lines.is_empty() => session.at_stops().set(id, args.lines),
             Some(_) => {}
             None if args.remove => {
-                for id in &known {
-                    session.at_stops().set(*id, Vec::new());
+                for id in session.at_stops().numbers() {
+                    session.at_stops().set(id, Vec::new());
                 }
             }
             None => {}
@@ -71,13 +74,15 @@ impl Verb for Commands {
         let lines_of = |id: u32| LinesOf {
             id,
             lines: session.at_stops().of(id),
+            is_gone: !known.contains(&id),
         };
         Ok(CommandsReply {
             commands: match args.id {
                 Some(id) => vec![lines_of(id)],
+                // A temporary breakpoint is removed when it stops, before a client asks for the lines of that stop.
                 None => {
-                    let all = known.into_iter().map(lines_of);
-                    all.filter(|of| !of.lines.is_empty()).collect()
+                    let all = session.at_stops().numbers();
+                    all.into_iter().map(lines_of).collect()
                 }
             },
         })
@@ -138,10 +143,11 @@ impl Command for Commands {
     ];
 
     fn text(reply: &CommandsReply, asked: &CommandsArgs) -> Text {
-        if reply.commands.is_empty() {
+        let mut shown = reply.commands.iter().filter(|of| !of.is_gone).peekable();
+        if shown.peek().is_none() {
             return Text::line("No breakpoint has lines.");
         }
-        Text::lines(reply.commands.iter().map(|of| match of.lines.is_empty() {
+        Text::lines(shown.map(|of| match of.lines.is_empty() {
             true if asked.remove => format!("{}: no lines any more", of.id),
             true => format!("{}: no lines", of.id),
             false => format!("{}: {}", of.id, of.lines.join("; ")),

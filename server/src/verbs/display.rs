@@ -33,7 +33,7 @@ pub struct DisplaysReply {
 
 impl Verb for Display {
     const NAME: &'static str = "display";
-    const DOC: &'static str = "Show and record an expression at every stop; without one, list the displays\n\n  display n        its value; in a recording after every move\n  display /x n     in hexadecimal; display/x n at the prompt\n  display /i $pc   the instruction there";
+    const DOC: &'static str = "Show and record an expression at every stop; without one, list the displays\n\n  display n        its value; in a recording after every move\n  display /x n     in hexadecimal; display/x n at the prompt\n  display /i $pc   the instruction there\n  display /4xw &a  memory, as x/4xw &a shows it";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;
@@ -125,7 +125,7 @@ fn value(view: &View<'_>, text: &str, is_full: bool) -> Result<String, Failure> 
             let value = inspect::evaluate(view, expression, manner, None)?;
             Ok(value.shown.text())
         }
-        (DisplayedAs::Instruction, _) => {
+        (DisplayedAs::Memory(_) | DisplayedAs::Instructions(_), _) => {
             let what = inspect::displayable(text)?;
             let value = what.value(&inspect::context(view, None));
             value.map_err(|why| Failure::new(Code::EvalFailed, why))

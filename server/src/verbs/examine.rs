@@ -6,6 +6,7 @@ use debuginfo::Certainty;
 use debuginfo::value::Value as Pointed;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use values::Units;
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, memory};
 use crate::inspect::{self, View};
@@ -55,18 +56,8 @@ pub struct ExamineRow {
     pub is_current: bool,
 }
 
-/// The meaning of the letters after the slash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Asked {
-    count: usize,
-    letter: char,
-    bytes: usize,
-}
-
 /// The longest text that is shown in one piece.
 const LONGEST_TEXT: usize = 200;
-/// The most values in an answer.
-const MAX_VALUES: usize = 65_536;
 
 impl Verb for Examine {
     const NAME: &'static str = "x";
@@ -84,7 +75,7 @@ impl Verb for Examine {
             None if goes_on => session.last_shown().format.clone(),
             format => format,
         };
-        let asked = Asked::read(format.as_deref().unwrap_or_default())?;
+        let asked = asked(format.as_deref().unwrap_or_default())?;
         let reply = call.look(frames_for(&args.at), |view| {
             let address = match goes_on {
                 true => behind_last(view)?,
@@ -125,7 +116,7 @@ impl Command for Examine {
     fn read(written: Map<String, Value>) -> Result<ExamineArgs, Failure> {
         let args: ExamineArgs = serde_json::from_value(Value::Object(written))
             .map_err(|error| Failure::bad_request(error.to_string()))?;
-        Asked::read(args.format.as_deref().unwrap_or_default())?;
+        asked(args.format.as_deref().unwrap_or_default())?;
         Ok(args)
     }
 
@@ -150,59 +141,19 @@ impl Command for Examine {
     }
 }
 
-impl Asked {
-    fn read(text: &str) -> Result<Asked, Failure> {
-        let wrong = |why: String| {
-            Failure::bad_request(why)
-                .hint("write x/4xw: how many, then one of x d u o t a c f s i, then one of b h w g")
-        };
-        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (count, letters) = text.split_at(digits);
-        let count = match count {
-            "" => 1,
-            count => count.parse().unwrap_or(usize::MAX),
-        };
-        if count == 0 || count > MAX_VALUES {
-            return Err(wrong(format!("ask for 1 to {MAX_VALUES} values")));
-        }
-        let (mut letter, mut bytes) = (None, None);
-        for c in letters.chars() {
-            match c {
-                'x' | 'z' | 'd' | 'u' | 'o' | 't' | 'a' | 'c' | 'f' | 's' | 'i' => letter = Some(c),
-                'b' => bytes = Some(1),
-                'h' => bytes = Some(2),
-                'w' => bytes = Some(4),
-                'g' => bytes = Some(8),
-                other => return Err(wrong(format!("\"{other}\" is neither a format nor a size"))),
-            }
-        }
-        let letter = letter.unwrap_or('x');
-        let usual = match letter {
-            'a' | 'f' => 8,
-            'c' => 1,
-            _ => 4,
-        };
-        let bytes = bytes.unwrap_or(usual);
-        if letter == 's' && bytes != 4 && bytes != 1 {
-            return Err(wrong("texts are shown of bytes only".to_owned()));
-        }
-        if letter == 'f' && bytes < 4 {
-            return Err(wrong("floating-point numbers have 4 or 8 bytes".to_owned()));
-        }
-        Ok(Asked {
-            count,
-            letter,
-            bytes: if letter == 'a' { 8 } else { bytes },
-        })
-    }
+fn asked(text: &str) -> Result<Units, Failure> {
+    Units::read(text).map_err(|why| {
+        Failure::bad_request(why)
+            .hint("write x/4xw: how many, then one of x d u o t a c f s i, then one of b h w g")
+    })
+}
 
-    /// How many values a line shows.
-    fn in_line(self) -> usize {
-        match self.bytes {
-            1 | 2 => 8,
-            4 => 4,
-            _ => 2,
-        }
+/// How many values a line shows.
+fn in_line(asked: Units) -> usize {
+    match asked.bytes {
+        1 | 2 => 8,
+        4 => 4,
+        _ => 2,
     }
 }
 
@@ -272,13 +223,13 @@ fn behind_last(view: &View<'_>) -> Result<u64, Failure> {
 fn numbers(
     view: &View<'_>,
     address: u64,
-    asked: Asked,
+    asked: Units,
 ) -> Result<(ExamineReply, Option<Last>), Failure> {
     let read = inspect::memory(view.machine, address, asked.count * asked.bytes)?;
     let bytes = from_hex(&read.bytes);
     let whole = bytes.chunks_exact(asked.bytes);
     let values: Vec<String> = whole
-        .map(|bytes| number(view, bytes, asked.letter))
+        .map(|bytes| asked.text(bytes, &|address| symbol(view, address)))
         .collect();
     if values.is_empty() {
         let why = read.end.unwrap_or_default();
@@ -288,10 +239,10 @@ fn numbers(
         ));
     }
     let row = |(line, values): (usize, &[String])| {
-        let at = address.wrapping_add((line * asked.in_line() * asked.bytes) as u64);
+        let at = address.wrapping_add((line * in_line(asked) * asked.bytes) as u64);
         row(view, at, values.to_vec())
     };
-    let rows = values.chunks(asked.in_line()).enumerate().map(row);
+    let rows = values.chunks(in_line(asked)).enumerate().map(row);
     let reply = ExamineReply {
         rows: rows.collect(),
         stale_since: read.stale_since,
@@ -332,47 +283,6 @@ fn from_hex(digits: &str) -> Vec<u8> {
         u8::from_str_radix(text, 16).expect("the digits are hexadecimal")
     };
     pairs.map(byte).collect()
-}
-
-fn number(view: &View<'_>, bytes: &[u8], letter: char) -> String {
-    let mut wide = [0; 8];
-    wide[..bytes.len()].copy_from_slice(bytes);
-    let bits = u64::from_le_bytes(wide);
-    let shift = 64 - 8 * bytes.len() as u32;
-    let signed = (bits as i64) << shift >> shift;
-    let digits = 2 * bytes.len();
-    match letter {
-        'd' => signed.to_string(),
-        'u' => bits.to_string(),
-        'o' if bits == 0 => "0".to_owned(),
-        'o' => format!("0{bits:o}"),
-        't' => format!("{bits:0width$b}", width = 4 * digits),
-        'a' => match symbol(view, bits) {
-            Some(name) => format!("{bits:#x} <{name}>"),
-            None => format!("{bits:#x}"),
-        },
-        'c' => {
-            let low = bits as u8;
-            let text = match low {
-                b'\'' | b'\\' => format!("\\{}", char::from(low)),
-                0x20..0x7f => char::from(low).to_string(),
-                _ => format!("\\{low:03o}"),
-            };
-            format!("{} '{text}'", low as i8)
-        }
-        'f' if bytes.len() == 4 => floating(f32::from_bits(bits as u32)),
-        'f' => floating(f64::from_bits(bits)),
-        _ => format!("{bits:#0width$x}", width = digits + 2),
-    }
-}
-
-/// A number, with an exponent if it is very small or very large.
-fn floating<T: Copy + Into<f64> + std::fmt::Display + std::fmt::LowerExp>(number: T) -> String {
-    let size = number.into().abs();
-    match size != 0.0 && size.is_finite() && !(1e-5..1e17).contains(&size) {
-        true => format!("{number:e}"),
-        false => number.to_string(),
-    }
 }
 
 /// Texts that end with a zero, one after the other.
@@ -496,21 +406,6 @@ fn instructions(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_letters_are_those_of_gdb() {
-        let asked = |text: &str| Asked::read(text).map(|a| (a.count, a.letter, a.bytes));
-        assert_eq!(asked("").unwrap(), (1, 'x', 4));
-        assert_eq!(asked("4xw").unwrap(), (4, 'x', 4));
-        assert_eq!(asked("8xb").unwrap(), (8, 'x', 1));
-        assert_eq!(asked("2gx").unwrap(), (2, 'x', 8));
-        assert_eq!(asked("a").unwrap(), (1, 'a', 8));
-        assert_eq!(asked("3c").unwrap(), (3, 'c', 1));
-        assert_eq!(asked("s").unwrap().1, 's');
-        for wrong in ["4q", "0x", "xw4", "99999999999999999999x", "hf", "gs"] {
-            assert!(asked(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn texts_are_written_on_one_line() {

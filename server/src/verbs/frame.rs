@@ -17,6 +17,9 @@ pub struct FrameArgs {
     /// The frame, counted from 0 for the innermost. Default: the selected one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
+    /// Instead: the innermost frame of this function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
 }
 
 /// The selected frame.
@@ -38,21 +41,40 @@ impl Verb for Frame {
     type Reply = FrameReply;
 
     fn run(call: &Call<'_>, args: FrameArgs) -> Result<FrameReply, Failure> {
-        look_at(call, |chosen, _| Ok(args.index.unwrap_or(chosen)))
+        let index = match &args.function {
+            None => args.index,
+            Some(name) => Some(call.look(MAX_FRAMES, |view| of_function(view, name))?),
+        };
+        look_at(call, |chosen, _| Ok(index.unwrap_or(chosen)))
     }
 }
 
 impl Command for Frame {
-    const WORDS: &'static [Word] = &[Word::new(
-        "index",
-        "N",
-        Form::Number,
-        "Its number; 0 is the innermost",
-    )];
+    const WORDS: &'static [Word] = &[
+        Word::new("index", "N", Form::Number, "Its number; 0 is the innermost"),
+        Word::new(
+            "function",
+            "NAME",
+            Form::TextOption(None),
+            "Instead: the innermost frame of this function",
+        )
+        .against("index"),
+    ];
 
     fn text(reply: &FrameReply, _: &FrameArgs) -> Text {
         reply.text()
     }
+}
+
+/// Finds the innermost frame of a function.
+fn of_function(view: &View<'_>, name: &str) -> Result<usize, Failure> {
+    let mut names = view.frames.iter().map(|frame| frame.function.as_deref());
+    let found =
+        names.position(|function| function.is_some_and(|function| expr::is_called(function, name)));
+    found.ok_or_else(|| {
+        let message = format!("no frame of this thread is one of {name}");
+        Failure::new(Code::NoFrame, message).hint("see which there are: backtrace")
+    })
 }
 
 impl FrameReply {
@@ -78,7 +100,10 @@ pub(super) fn look_at(
         })
     })?;
     let (index, reply) = chosen?;
-    call.target()?.select_frame(index)?;
+    // Another thread's frame is shown, and not selected.
+    if call.other_thread().is_none() {
+        call.target()?.select_frame(index)?;
+    }
     Ok(reply)
 }
 

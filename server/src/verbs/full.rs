@@ -53,6 +53,8 @@ pub struct StepsReport {
     pub recording: PathBuf,
     /// How many.
     pub instructions: u64,
+    /// Their last event, in their recording, which is the past of the session now.
+    pub last_seq: u64,
     /// Why it ended, if not because there were as many as were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
@@ -72,6 +74,7 @@ impl StepsReport {
         StepsReport {
             recording: recorded.recording,
             instructions: recorded.instructions,
+            last_seq: recorded.last,
             ended: (!is_enough).then_some(ended),
             incomplete: recorded.incomplete,
         }

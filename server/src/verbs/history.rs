@@ -76,7 +76,7 @@ impl Verb for History {
     type Reply = HistoryReply;
 
     fn run(call: &Call<'_>, args: HistoryArgs) -> Result<HistoryReply, Failure> {
-        let past = call.recording()?;
+        let past = call.recording_in_frame(&args.expression)?;
         let manner = Manner::of_many(args.full);
         let wanted = args.page().range();
         past.history(&args.expression, manner, &|| call.is_gone(), &wanted)

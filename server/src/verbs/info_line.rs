@@ -36,6 +36,9 @@ pub struct LineCode {
     pub file: String,
     /// The line, from 1.
     pub line: u32,
+    /// The line has no code: this is that of the next one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_code: bool,
     /// The first address, in hexadecimal.
     pub start: String,
     /// The symbol there, and the offset in it.
@@ -67,7 +70,7 @@ impl Command for InfoLine {
         "at",
         "LOCATION",
         Form::Text,
-        "file:line, a function or an address [default: the current line]",
+        "file:line, a function, an address or *EXPRESSION [default: the current line]",
     )
     .optional()];
 
@@ -77,40 +80,23 @@ impl Command for InfoLine {
             name.map_or_else(String::new, |name| format!(" <{name}>"))
         };
         Text::lines(reply.places.iter().map(|place| {
-            format!(
-                "Line {} of \"{}\" starts at address {}{} and ends at {}{}.",
-                place.line,
-                place.file,
-                place.start,
-                symbol(&place.start_symbol),
-                place.end,
-                symbol(&place.end_symbol)
-            )
+            let line = format!("Line {} of \"{}\"", place.line, place.file);
+            let start = format!("{}{}", place.start, symbol(&place.start_symbol));
+            let end = format!("{}{}", place.end, symbol(&place.end_symbol));
+            match place.no_code {
+                true => format!("{line} is at address {start} but contains no code."),
+                false => format!("{line} starts at address {start} and ends at {end}."),
+            }
         }))
     }
 }
 
 fn described(view: &View<'_>, args: &InfoLineArgs) -> Result<InfoLineReply, Failure> {
     let space = view.space;
-    let starts: Vec<u64> = match &args.at {
-        None => vec![view.frame()?.lookup_pc],
-        Some(target) => match target.parse()? {
-            ParsedLocation::Address(address) => vec![address],
-            ParsedLocation::Function(name) => {
-                let found = space.functions_matching(&name).into_iter();
-                let entries: Vec<u64> = found.map(|function| function.entry).collect();
-                if entries.is_empty() {
-                    source::first_function(space, &name)?;
-                }
-                entries
-            }
-            ParsedLocation::Line(line) => of_line(space, &line.file, line.line)?,
-            ParsedLocation::LineHere(line) => {
-                let here = inspect::line_here(view, line)?;
-                of_line(space, &here.file, here.line)?
-            }
-        },
-    };
+    let Starts {
+        starts,
+        without_code,
+    } = Starts::of(view, args)?;
     let mut places: Vec<(String, u32, Range<u64>)> = Vec::new();
     for start in &starts {
         let found = space.step_line(*start);
@@ -128,7 +114,8 @@ fn described(view: &View<'_>, args: &InfoLineArgs) -> Result<InfoLineReply, Fail
     }
     let place = |(file, line, range): (String, u32, Range<u64>)| LineCode {
         file,
-        line,
+        line: without_code.unwrap_or(line),
+        no_code: without_code.is_some(),
         start: format!("{:#x}", range.start),
         start_symbol: examine::symbol(view, range.start),
         end: format!("{:#x}", range.end),
@@ -139,22 +126,70 @@ fn described(view: &View<'_>, args: &InfoLineArgs) -> Result<InfoLineReply, Fail
     })
 }
 
-/// The starts of a line's code. A breakpoint on a function's first line is after its prologue, but the line begins
-/// before it.
-fn of_line(space: &AddressSpace, file: &str, line: u32) -> Result<Vec<u64>, Failure> {
-    let places = space
-        .resolve_line(file, line, None)
-        .map_err(|error| inspect::of_line_error(&error))?;
-    let mut starts = Vec::new();
-    for place in places {
-        let entry = space
-            .function_at(place.address)
-            .map(|function| function.entry);
-        let at_entry = entry.filter(|entry| {
-            let first = space.line_at(*entry);
-            first.is_some_and(|first| first.line == place.line && first.file == place.file)
-        });
-        starts.push(at_entry.unwrap_or(place.address));
+/// Where code begins that was asked about.
+struct Starts {
+    starts: Vec<u64>,
+    /// The line that was asked about, if it has no code. The code is that of the next line.
+    without_code: Option<u32>,
+}
+
+impl Starts {
+    fn of(view: &View<'_>, args: &InfoLineArgs) -> Result<Starts, Failure> {
+        let space = view.space;
+        let starts = match &args.at {
+            None => vec![view.frame()?.lookup_pc],
+            Some(target) => match inspect::place_of(view, target)? {
+                ParsedLocation::Address(address) => vec![address],
+                ParsedLocation::Function(name) => entries(space, &name)?,
+                ParsedLocation::Line(line) => {
+                    return Starts::of_line(space, &line.file, line.line);
+                }
+                ParsedLocation::LineHere(line) => {
+                    let here = inspect::line_here(view, line)?;
+                    return Starts::of_line(space, &here.file, here.line);
+                }
+            },
+        };
+        Ok(Starts {
+            starts,
+            without_code: None,
+        })
     }
-    Ok(starts)
+
+    /// The starts of a line's code. A breakpoint on a function's first line is after its prologue, but the line begins
+    /// before it.
+    fn of_line(space: &AddressSpace, file: &str, line: u32) -> Result<Starts, Failure> {
+        let coded = space.valid_lines(file);
+        let coded = coded.map_err(|error| inspect::of_line_error(&error))?;
+        let next = coded.into_iter().find(|coded| *coded >= line);
+        let next = next.unwrap_or(line);
+        let places = space
+            .resolve_line(file, next, None)
+            .map_err(|error| inspect::of_line_error(&error))?;
+        let mut starts = Vec::new();
+        for place in places {
+            let entry = space
+                .function_at(place.address)
+                .map(|function| function.entry);
+            let at_entry = entry.filter(|entry| {
+                let first = space.line_at(*entry);
+                let is_it = |line| line == next || line == place.line;
+                first.is_some_and(|first| is_it(first.line) && first.file == place.file)
+            });
+            starts.push(at_entry.unwrap_or(place.address));
+        }
+        Ok(Starts {
+            starts,
+            without_code: (next != line).then_some(line),
+        })
+    }
+}
+
+fn entries(space: &AddressSpace, name: &str) -> Result<Vec<u64>, Failure> {
+    let found = space.functions_matching(name).into_iter();
+    let entries: Vec<u64> = found.map(|function| function.entry).collect();
+    if entries.is_empty() {
+        source::first_function(space, name)?;
+    }
+    Ok(entries)
 }

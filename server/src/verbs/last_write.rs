@@ -82,7 +82,7 @@ impl Verb for LastWrite {
     type Reply = LastWriteReply;
 
     fn run(call: &Call<'_>, args: LastWriteArgs) -> Result<LastWriteReply, Failure> {
-        let past = call.recording()?;
+        let past = call.recording_in_frame(&args.expression)?;
         past.last_write(&args.expression, Manner::of_many(args.full), &|| {
             call.is_gone()
         })

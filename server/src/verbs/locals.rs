@@ -55,6 +55,7 @@ pub(super) const FORMAT: Word = Word::new(
     Form::Choice(&[
         ("natural", &[]),
         ("hex", &["x"]),
+        ("zeros", &["z"]),
         ("decimal", &["d"]),
         ("unsigned", &["u"]),
         ("octal", &["o"]),

@@ -21,6 +21,7 @@ mod detach;
 mod disassemble;
 pub(crate) mod display;
 mod down;
+mod echo;
 mod eval;
 mod examine;
 mod finish;
@@ -31,9 +32,12 @@ mod goto;
 mod handle;
 mod history;
 mod ignore;
+mod info_address;
 mod info_breakpoints;
 mod info_functions;
 mod info_line;
+mod info_proc;
+mod info_scope;
 mod info_shared;
 mod info_signals;
 mod info_symbol;
@@ -82,6 +86,7 @@ mod stop;
 mod subscribe;
 mod text;
 mod thread;
+mod thread_apply;
 mod threads;
 mod trace;
 mod undisplay;
@@ -98,7 +103,7 @@ use serde_json::Value;
 
 pub use call::{Asked, Call};
 pub use history::lies_at;
-pub(crate) use history::moment as moment_of_change;
+pub use history::moment as moment_of_change;
 pub use history::place as place_of_change;
 pub use page::PageArgs;
 pub(crate) use probes::checked_location;
@@ -230,6 +235,7 @@ verbs! {
         down { Down, DownArgs }
         threads { Threads, ThreadReport, ThreadsReply }
         thread { Thread, ThreadArgs }
+        thread_apply { ThreadApply, ThreadApplyArgs, ThreadApplyReply, OfThread }
         source { Source, SourceArgs }
         disassemble { Disassemble, DisassembleArgs }
         locals { Locals, LocalsArgs, VariablesReply }
@@ -259,9 +265,13 @@ verbs! {
         whatis { Whatis, WhatisReply }
         examine { Examine, ExamineArgs, ExamineReply, ExamineRow }
         printf { Printf, PrintfArgs, PrintfReply }
+        echo { Echo, EchoArgs, EchoReply }
+        info_address { InfoAddress, InfoAddressArgs, InfoAddressReply }
         info_breakpoints { InfoBreakpoints, InfoBreakpointsReply }
         info_functions { InfoFunctions, InfoFunctionsReply, FunctionLine, ListingArgs }
         info_line { InfoLine, InfoLineArgs, InfoLineReply, LineCode }
+        info_proc { InfoProc, InfoProcReply }
+        info_scope { InfoScope, InfoScopeArgs, InfoScopeReply, ScopeLine }
         info_shared { InfoShared, InfoSharedReply, ModuleLine }
         info_signals { InfoSignals, InfoSignalsArgs, InfoSignalsReply, SignalLine }
         info_symbol { InfoSymbol, InfoSymbolArgs, InfoSymbolReply }

@@ -138,6 +138,11 @@ fn evaluated(view: &View<'_>, args: &PrintArgs) -> Result<ValueReport, Failure> 
         return Ok(found);
     }
     let is_doubtful = found.shown.stale_since.is_some() && view.machine.is_of_unknown_block();
-    found.note = is_doubtful.then(|| replay::UNKNOWN_BLOCK.to_owned());
+    let of_block = is_doubtful.then(|| replay::UNKNOWN_BLOCK.to_owned());
+    let notes = of_block
+        .into_iter()
+        .chain(inspect::of_other_files(view, &expression));
+    let notes: Vec<String> = notes.collect();
+    found.note = (!notes.is_empty()).then(|| notes.join("; "));
     Ok(found)
 }

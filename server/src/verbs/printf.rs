@@ -34,12 +34,14 @@ enum Part {
     Value(Directive),
 }
 
-/// `%-8.3lx`, without its length.
+/// `%-8.3lx`.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Directive {
     flags: String,
     width: usize,
     precision: Option<usize>,
+    /// The bytes of an integer, if they are written: 8 for `l`.
+    bytes: Option<u64>,
     letter: char,
 }
 
@@ -50,7 +52,7 @@ const LONGEST: usize = 10_000;
 
 impl Verb for Printf {
     const NAME: &'static str = "printf";
-    const DOC: &'static str = "Print formatted values: printf \"%d of %s\\n\", n, name\n\nThe format is that of C: %d %i %u %x %o %c %s %p %f %e %g %%, with flags, width and precision. The value's type sets its size; l, h and z are accepted and ignored. logpoint writes such texts each time the program passes a place.";
+    const DOC: &'static str = "Print formatted values: printf \"%d of %s\\n\", n, name\n\nThe format is that of C: %d %i %u %x %o %c %s %p %f %e %g %%, with flags, width and precision, and the escapes \\n \\t \\a \\b \\e \\f \\r \\v \\\\ \\\". The value's type sets its size, unless hh, h, l, ll, j, t or z does. logpoint writes such texts each time the program passes a place.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;
@@ -116,7 +118,7 @@ fn taken_apart(text: &str) -> Result<(String, Vec<String>), Failure> {
         let at = pieces.len().saturating_sub(wanted).max(1);
         let format = pieces[..at].join(",");
         let expressions = pieces[at..].iter().map(|piece| piece.trim().to_owned());
-        return Ok((unescaped(&format), expressions.collect()));
+        return Ok((unescaped(&format)?, expressions.collect()));
     };
     let mut is_escaped = false;
     let end = inner.char_indices().find(|(_, c)| {
@@ -139,7 +141,7 @@ fn taken_apart(text: &str) -> Result<(String, Vec<String>), Failure> {
         .collect();
     match expressions.iter().any(String::is_empty) {
         true => Err(wrong("an expression is missing between commas")),
-        false => Ok((unescaped(&inner[..end]), expressions)),
+        false => Ok((unescaped(&inner[..end])?, expressions)),
     }
 }
 
@@ -170,7 +172,8 @@ fn at_commas(text: &str) -> Vec<String> {
     pieces
 }
 
-fn unescaped(text: &str) -> String {
+/// Replaces escapes. Others than gdb's are mistakes.
+fn unescaped(text: &str) -> Result<String, Failure> {
     let mut out = String::new();
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -178,15 +181,31 @@ fn unescaped(text: &str) -> String {
             out.push(c);
             continue;
         }
-        match chars.next() {
-            Some('n') => out.push('\n'),
-            Some('t') => out.push('\t'),
-            Some('r') => out.push('\r'),
-            Some(other) => out.push(other),
-            None => out.push('\\'),
-        }
+        let Some(escape) = chars.next() else {
+            out.push('\\');
+            break;
+        };
+        let meant = escaped(escape);
+        let unknown = || wrong(format!("\\{escape} is not an escape of a format"));
+        out.push(meant.ok_or_else(unknown)?);
     }
-    out
+    Ok(out)
+}
+
+/// The character that a letter after a backslash means.
+pub(super) fn escaped(letter: char) -> Option<char> {
+    Some(match letter {
+        'a' => '\x07',
+        'b' => '\x08',
+        'e' => '\x1b',
+        'f' => '\x0c',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\x0b',
+        '\\' | '"' | '\'' => letter,
+        _ => return None,
+    })
 }
 
 fn parts(format: &str) -> Result<Vec<Part>, Failure> {
@@ -220,7 +239,7 @@ impl Directive {
             }
             None => (None, rest),
         };
-        let rest = rest.trim_start_matches(['h', 'l', 'z', 'j', 't', 'L', 'q']);
+        let (bytes, rest) = length(rest);
         let letter = rest.chars().next();
         let known = letter.filter(|letter| "diuxXocspfFeEgG".contains(*letter));
         let Some(letter) = known else {
@@ -234,6 +253,7 @@ impl Directive {
             flags,
             width: width.unwrap_or(0),
             precision,
+            bytes,
             letter,
         };
         Ok((directive, &rest[1..]))
@@ -255,7 +275,10 @@ impl Directive {
             }
             'p' => {
                 let address = inspect::evaluate_address(view, expression)?;
-                format!("{address:#x}")
+                match address {
+                    0 => "(nil)".to_owned(),
+                    address => format!("{address:#x}"),
+                }
             }
             'c' => {
                 let number = integer(&value).map_err(failed)?;
@@ -263,7 +286,8 @@ impl Directive {
             }
             _ => {
                 let number = integer(&value).map_err(failed)?;
-                self.integer(number, value.ty.size().unwrap_or(8))
+                let own = value.ty.size().unwrap_or(8);
+                self.integer(number, own)
             }
         };
         Ok(self.padded(text))
@@ -305,9 +329,16 @@ impl Directive {
         })
     }
 
-    fn integer(&self, number: i128, bytes: u64) -> String {
-        let bits = (8 * bytes.min(8)) as u32;
-        let raw = (number as u64) & (u64::MAX >> (64 - bits.clamp(8, 64)));
+    /// Writes an integer of so many bytes, or of as many as the directive says.
+    fn integer(&self, number: i128, own: u64) -> String {
+        let bytes = self.bytes.unwrap_or(own);
+        let unused = 64 - ((8 * bytes.min(8)) as u32).clamp(8, 64);
+        let raw = (number as u64) & (u64::MAX >> unused);
+        let number = match self.bytes {
+            // Cut to its length, as C does.
+            Some(_) => i128::from((raw << unused) as i64 >> unused),
+            None => number,
+        };
         let is_alternate = self.flags.contains('#') && raw != 0;
         let (sign, digits) = match self.letter {
             'd' | 'i' if number < 0 => ("-", number.unsigned_abs().to_string()),
@@ -405,6 +436,27 @@ fn integer(value: &Value) -> Result<i128, String> {
         .map_err(|error| error.to_string())
 }
 
+/// Reads the length before a letter, and returns how many bytes it means.
+fn length(text: &str) -> (Option<u64>, &str) {
+    let lengths = [
+        ("hh", 1),
+        ("h", 2),
+        ("ll", 8),
+        ("l", 8),
+        ("z", 8),
+        ("j", 8),
+        ("t", 8),
+        ("q", 8),
+    ];
+    let mut found = lengths.iter().filter_map(|(name, bytes)| {
+        let rest = text.strip_prefix(name)?;
+        Some((Some(*bytes), rest))
+    });
+    found
+        .next()
+        .unwrap_or_else(|| (None, text.trim_start_matches('L')))
+}
+
 fn number(text: &str) -> Result<(Option<usize>, &str), Failure> {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = &text[..text.len() - rest.len()];
@@ -433,7 +485,8 @@ mod tests {
         assert_eq!(apart(r#""\"%d\"", a"#), of("\"%d\"", &["a"]));
         assert_eq!(apart("a=%d, b=%d, a, b"), of("a=%d, b=%d", &["a", "b"]));
         assert_eq!(apart("\"plain\""), of("plain", &[]));
-        for wrong in ["\"open", "\"a\" b", "\"%d\", , a"] {
+        assert_eq!(apart(r#""\t\e\\n\"""#), of("\t\x1b\\n\"", &[]));
+        for wrong in ["\"open", "\"a\" b", "\"%d\", , a", r#""\x41""#, r#""\q""#] {
             assert!(taken_apart(wrong).is_err(), "{wrong}");
         }
     }
@@ -449,10 +502,17 @@ mod tests {
         assert_eq!(int("-5d|", 42), "42   ");
         assert_eq!(int("05d", -42), "-0042");
         assert_eq!(int("+d", 42), "+42");
-        assert_eq!(int("lx", -1), "ffffffff");
+        assert_eq!(int("x", -1), "ffffffff");
+        assert_eq!(int("lx", -1), "ffffffffffffffff");
         assert_eq!(int("#x", 255), "0xff");
         assert_eq!(int("u", -1), "4294967295");
         assert_eq!(int(".3d", 7), "007");
+        assert_eq!(int("lu", -1), "18446744073709551615");
+        assert_eq!(int("ld", -1), "-1");
+        assert_eq!(int("hhd", 300), "44");
+        assert_eq!(int("hd", 70_000), "4464");
+        assert_eq!(int("hx", -1), "ffff");
+        assert_eq!(int("llx", 255), "ff");
         let float = |text: &str, number: f64| {
             let directive = directive(text);
             directive.padded(directive.float(number))

@@ -53,6 +53,21 @@ enum Task<'a> {
     Other(&'a str, Vec<u32>),
 }
 
+/// Where the selected frame stands.
+const HERE: &str = "*$pc";
+
+/// Adds the default location, if no words, or only a condition after `if`, are given.
+pub(super) fn here_by_default(written: &mut Written) {
+    let is_of_others = written.contains_key("function") || written.get("all") == Some(&json!(true));
+    let words = written.entry("words").or_insert_with(|| json!([]));
+    let Some(words) = words.as_array_mut().filter(|_| !is_of_others) else {
+        return;
+    };
+    if words.first().is_none_or(|first| first == "if") {
+        words.insert(0, json!(HERE));
+    }
+}
+
 /// Parses the action. For `add`, the words become fields of the arguments.
 pub(super) fn read<A: DeserializeOwned>(
     mut written: Written,
@@ -204,6 +219,26 @@ mod tests {
             task(&words("add list"), false, false).unwrap(),
             Task::Add(&words("list"))
         );
+    }
+
+    #[test]
+    fn without_a_location_it_is_here() {
+        let with = |written: Value| {
+            let Value::Object(mut written) = written else {
+                panic!("an object");
+            };
+            here_by_default(&mut written);
+            written.remove("words").unwrap()
+        };
+        assert_eq!(with(json!({})), json!(["*$pc"]));
+        assert_eq!(with(json!({"words": [], "once": true})), json!(["*$pc"]));
+        assert_eq!(
+            with(json!({"words": ["if", "i"]})),
+            json!(["*$pc", "if", "i"])
+        );
+        assert_eq!(with(json!({"words": ["f"]})), json!(["f"]));
+        assert_eq!(with(json!({"words": [], "function": "f"})), json!([]));
+        assert_eq!(with(json!({"words": [], "all": true})), json!([]));
     }
 
     #[test]

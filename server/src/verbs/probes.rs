@@ -130,7 +130,11 @@ pub(super) fn run<A>(
             // `delete` means probes of every kind, as in gdb.
             let all = (kind == ProbeKind::Breakpoint).then(|| session.live.probes());
             let known = all.unwrap_or_else(|| of_kind(&session, kind));
-            each(&known, kind, &chosen, |id| session.live.remove_probe(id))?
+            let removed = each(&known, kind, &chosen, |id| session.live.remove_probe(id))?;
+            for gone in &removed {
+                session.at_stops.set(gone.id, Vec::new());
+            }
+            removed
         }
         ProbeArgs::Enable(chosen) => {
             each(&switched(&session, kind, &chosen), kind, &chosen, |id| {
@@ -161,7 +165,7 @@ pub(super) fn each_id<T>(
         removed.extend(remove(Some(*id))?);
     }
     match chosen.ids.is_empty() {
-        true => Err(Failure::bad_request("name the numbers, or all")),
+        true => Err(Failure::bad_request("name the numbers, or --all")),
         false => Ok(removed),
     }
 }
@@ -212,7 +216,7 @@ fn each(
         false => chosen.ids.clone(),
     };
     if ids.is_empty() && !chosen.all {
-        return Err(Failure::bad_request("name the numbers, or all"));
+        return Err(Failure::bad_request("name the numbers, or --all"));
     }
     // All or nothing: a mistyped number changes nothing.
     if let Some(id) = ids
@@ -253,10 +257,10 @@ pub(super) fn located(
             .look(|view| inspect::evaluate_address(view, expression))
             .map_err(|failure| match failure.hint {
                 // A star in front may be meant as a pattern.
-                None => failure.hint(format!(
+                None if !expression.starts_with('$') => failure.hint(format!(
                     "an address is written as *0x401136; for functions that match: --function '{target}'"
                 )),
-                Some(_) => failure,
+                _ => failure,
             })?;
         return match space.at(address) {
             Some(_) => Ok(Location::Address(address)),

@@ -67,7 +67,7 @@ impl Command for Source {
             "at",
             "LOCATION",
             Form::Text,
-            "file:line, a function, or lines as in 10,20 and a.c:10,20 [default: the current line]",
+            "file:line, a function, *EXPRESSION, or lines as in 10,20 and a.c:10,20 and f,g [default: the current line]",
         )
         .optional(),
         r#where::LINES,
@@ -128,14 +128,18 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
         let address = view.frame()?.lookup_pc;
         return inspect::function_source(space, address, args.context.unwrap_or(0));
     }
-    if let Some(Target::Text(text)) = &args.at
-        && let Some(lines) = LineRange::read(text)?
-    {
-        return lines.described(view);
+    if let Some(Target::Text(text)) = &args.at {
+        let lines = match LineRange::read(text)? {
+            Some(lines) => Some(lines),
+            None => LineRange::of_places(view, text)?,
+        };
+        if let Some(lines) = lines {
+            return lines.described(view);
+        }
     }
     let target = match &args.at {
         None => here(view)?,
-        Some(target) => match target.parse()? {
+        Some(target) => match inspect::place_of(view, target)? {
             ParsedLocation::Line(line) => line,
             ParsedLocation::LineHere(line) => inspect::line_here(view, line)?,
             ParsedLocation::Function(name) if args.function => {
@@ -143,10 +147,9 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
                 let context = args.context.unwrap_or(0);
                 return inspect::function_source(space, place.after_prologue, context);
             }
-            ParsedLocation::Function(name) => match first_function(space, &name) {
-                Ok(place) => line_of(space, place.after_prologue)?,
-                Err(failure) => first_inlined(space, &name).ok_or(failure)?,
-            },
+            ParsedLocation::Function(name) => {
+                line_of_function(space, &name, |place| place.after_prologue)?
+            }
             ParsedLocation::Address(address) => line_of(space, address)?,
         },
     };
@@ -156,7 +159,7 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
 /// Most lines in a list of a source file.
 const MOST_LINES: u32 = 100_000;
 
-/// Lines from one to another: `10,20`, `a.c:10,20`, `10,`, `,20`. A missing one is ten lines from the other.
+/// Lines from one to another: `10,20`, `a.c:10,20`, `10,`, `,20`, `add,avg`. A missing one is ten lines from the other.
 #[derive(Debug, PartialEq, Eq)]
 struct LineRange {
     file: Option<String>,
@@ -181,6 +184,39 @@ impl LineRange {
         let (Some(first), Some(last)) = (number(from), number(to)) else {
             return Ok(None);
         };
+        LineRange::between(file, first, last).map(Some)
+    }
+
+    /// Parses a range with other places: `add,avg`, `add,`, `a.c:10,avg`; `None` if the text is no range.
+    fn of_places(view: &View<'_>, text: &str) -> Result<Option<LineRange>, Failure> {
+        let Some((from, to)) = ends(text) else {
+            return Ok(None);
+        };
+        let place = |end: &str| match end {
+            "" => Ok(None),
+            end => line_at(view, end).map(Some),
+        };
+        let (first, last) = (place(from)?, place(to)?);
+        let file = match (&first, &last) {
+            // A number means a line of the other end's file.
+            (Some(first), Some(last)) if !are_same_file(&first.file, &last.file) => {
+                match (is_line(from), is_line(to)) {
+                    (true, false) => Some(&last.file),
+                    (false, true) => Some(&first.file),
+                    _ => return Err(in_two_files((from, first), (to, last))),
+                }
+            }
+            (first, last) => first.as_ref().or(last.as_ref()).map(|end| &end.file),
+        };
+        let line = |end: &Option<LineTarget>| end.as_ref().map(|end| end.line);
+        LineRange::between(file.cloned(), line(&first), line(&last)).map(Some)
+    }
+
+    fn between(
+        file: Option<String>,
+        first: Option<u32>,
+        last: Option<u32>,
+    ) -> Result<LineRange, Failure> {
         let (first, last) = match (first, last) {
             (Some(first), Some(last)) => (first, last),
             (Some(first), None) => (first, first.saturating_add(9)),
@@ -195,7 +231,7 @@ impl LineRange {
                 Failure::new(Code::InvalidLine, message).hint("write list 10,20: from 1, upwards")
             );
         }
-        Ok(Some(LineRange { file, first, last }))
+        Ok(LineRange { file, first, last })
     }
 
     fn described(&self, view: &View<'_>) -> Result<SourceReport, Failure> {
@@ -211,6 +247,48 @@ impl LineRange {
         report.marked = here.map(|here| here.line);
         Ok(report)
     }
+}
+
+/// Splits a range at its comma. Those within brackets belong to a function's name.
+fn ends(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0;
+    let mut commas = text.char_indices().filter(|(_, c)| {
+        match c {
+            '(' | '<' | '[' => depth += 1,
+            ')' | '>' | ']' => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && *c == ','
+    });
+    let (at, _) = commas.next()?;
+    let is_only = commas.next().is_none();
+    is_only.then(|| (text[..at].trim(), text[at + 1..].trim()))
+}
+
+fn are_same_file(one: &str, other: &str) -> bool {
+    is_same_file(one, other) || is_same_file(other, one)
+}
+
+fn is_line(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The line of a place at an end of a range: of a function, that of its beginning.
+fn line_at(view: &View<'_>, text: &str) -> Result<LineTarget, Failure> {
+    match inspect::place_of(view, &Target::Text(text.to_owned()))? {
+        ParsedLocation::Line(line) => Ok(line),
+        ParsedLocation::LineHere(line) => inspect::line_here(view, line),
+        ParsedLocation::Function(name) => line_of_function(view.space, &name, |place| place.entry),
+        ParsedLocation::Address(address) => line_of(view.space, address),
+    }
+}
+
+fn in_two_files(from: (&str, &LineTarget), to: (&str, &LineTarget)) -> Failure {
+    let message = format!(
+        "{} is in {}, and {} in {}",
+        from.0, from.1.file, to.0, to.1.file
+    );
+    Failure::new(Code::InvalidLine, message).hint("a range has lines of one file: list 10,20")
 }
 
 /// Returns whether two paths are of one file. One of them may have been read below a folder that the compiler did not name.
@@ -239,6 +317,18 @@ pub(super) fn first_function(
                 .hint("write function, file:line or 0xADDRESS")
         }
     })
+}
+
+/// The line of an address of a function, or the first one of a function that is inlined everywhere.
+fn line_of_function(
+    space: &debuginfo::AddressSpace,
+    name: &str,
+    address: impl Fn(&debuginfo::FunctionPlace) -> u64,
+) -> Result<LineTarget, Failure> {
+    match first_function(space, name) {
+        Ok(place) => line_of(space, address(&place)),
+        Err(failure) => first_inlined(space, name).ok_or(failure),
+    }
 }
 
 /// The first line of the code of a function that is inlined everywhere.
@@ -293,6 +383,16 @@ mod tests {
         assert_eq!(read("a.c:10,20"), Some(("a.c".to_owned(), 10, 20)));
         assert_eq!(read("area(int, int)"), None);
         assert_eq!(read("main"), None);
+        assert_eq!(read("add,avg"), None);
+        assert_eq!(ends("add,avg"), Some(("add", "avg")));
+        assert_eq!(ends("add, "), Some(("add", "")));
+        assert_eq!(
+            ends("area(int, int),f<a, b>"),
+            Some(("area(int, int)", "f<a, b>"))
+        );
+        for none in ["area(int, int)", "main", "a,b,c"] {
+            assert_eq!(ends(none), None, "{none}");
+        }
         for wrong in ["20,10", "0,3", ",", "1,4294967295"] {
             assert!(LineRange::read(wrong).is_err(), "{wrong}");
         }

@@ -54,10 +54,12 @@ impl Verb for Start {
 
     fn run(call: &Call<'_>, args: StartArgs) -> Result<SessionReport, Failure> {
         let timeout = stepping::patience(call, args.timeout_secs)?;
-        for target in &args.breaks {
-            // Report a syntax error before starting anything: it does not depend on the program.
-            target.parse()?;
-        }
+        // Report a syntax error before starting anything: it does not depend on the program.
+        let mut plain = args
+            .breaks
+            .iter()
+            .filter(|at| at.address_expression().is_none());
+        plain.try_for_each(|at| at.parse().map(drop))?;
         let stops = args.stop_on_entry || !args.breaks.is_empty();
         // Displayed expressions are added before the program can end.
         let at_entry = stops || !args.displays.is_empty();

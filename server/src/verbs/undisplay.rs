@@ -43,7 +43,7 @@ impl Verb for Undisplay {
         let ids = match (args.all, args.ids) {
             (true, _) => all.iter().map(|display| display.id).collect(),
             (false, ids) if ids.is_empty() => {
-                return Err(Failure::bad_request("name the numbers, or all"));
+                return Err(Failure::bad_request("name the numbers, or --all"));
             }
             (false, ids) => ids,
         };

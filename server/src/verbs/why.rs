@@ -27,7 +27,7 @@ impl Verb for Why {
     const NAME: &'static str = "why";
     const DOC: &'static str = "Show the chain of recorded events that led to a call or a value
 
-Of a call: its callers, where its arguments were returned before, and where an error that it returned came up first. Of a value: between which events it was written, and which calls were open then. \"Same value\" means that two values are equal, not that one caused the other. `hindsight why RECORDING SEQ` asks a recording that is not open.";
+Of a call: its callers, which calls had or returned the same values as its arguments, and which ones inside it returned the same error. Of a value: between which events it was written, and which calls were open then. \"Same value\" means that two values are equal, not that one caused the other. `hindsight why RECORDING SEQ` asks a recording that is not open.";
     const NEEDS: Needs = Needs::Recording;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;
@@ -35,7 +35,11 @@ Of a call: its callers, where its arguments were returned before, and where an e
     type Reply = WhyReply;
 
     fn run(call: &Call<'_>, args: WhyArgs) -> Result<WhyReply, Failure> {
-        let past = call.recording()?;
+        let is_here = args.at.is_none() && args.of.trim().parse::<u64>().is_err();
+        let past = match is_here {
+            true => call.recording_in_frame(&args.of)?,
+            false => call.recording()?,
+        };
         past.why(&args.of, args.at, &|| call.is_gone())
     }
 }

@@ -100,7 +100,8 @@ impl Past {
                         format!("none of the last {INSIDE} calls inside {name} returned {value}")
                     }
                     _ => format!(
-                        "no recorded call inside {name} (seq {}) returned {value}: it came up in {name}, or in a function that was not recorded",
+                        "no recorded call inside {name} (seq {}) returned {value}: {name} made it or read it from memory, or a \
+                         function that was not recorded returned it",
                         inner.start
                     ),
                 };
