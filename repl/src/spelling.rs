@@ -7,7 +7,8 @@
 use std::fmt::Write;
 
 /// The subjects of `info`, with their counterparts here.
-const SUBJECTS: [(&str, &str); 24] = [
+const SUBJECTS: [(&str, &str); 27] = [
+    ("address", "info-address"),
     ("all-registers", "registers --vectors"),
     ("args", "args"),
     ("breakpoints", "info-breakpoints"),
@@ -19,8 +20,10 @@ const SUBJECTS: [(&str, &str); 24] = [
     ("inferiors", "status"),
     ("line", "info-line"),
     ("locals", "locals"),
+    ("proc", "info-proc"),
     ("program", "status"),
     ("registers", "registers"),
+    ("scope", "info-scope"),
     ("sharedlibrary", "info-shared"),
     ("signals", "info-signals"),
     ("source", "source"),
@@ -46,7 +49,7 @@ const SHORT: [(&str, &str); 7] = [
 ];
 
 /// Commands that are one or two words here.
-const COMMANDS: [(&str, &str); 22] = [
+const COMMANDS: [(&str, &str); 26] = [
     ("br", "break"),
     ("cont", "continue"),
     ("d", "break remove"),
@@ -63,6 +66,10 @@ const COMMANDS: [(&str, &str); 22] = [
     ("inspect", "print"),
     ("ni", "next --instruction"),
     ("nexti", "next --instruction"),
+    ("reverse-nexti", "next-back --instruction"),
+    ("reverse-stepi", "step-back --instruction"),
+    ("rni", "next-back --instruction"),
+    ("rsi", "step-back --instruction"),
     ("si", "step --instruction"),
     ("stepi", "step --instruction"),
     ("taas", "backtrace --all"),
@@ -85,6 +92,7 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
         "info" | "inf" | "i" => about(rest).unwrap_or(words),
         "bt" | "backtrace" => backtrace(&words),
         "thread" | "thr" => threads(rest).unwrap_or(words),
+        "thread-apply" => applied(rest),
         "list" | "l" if rest == ["-"] => vec!["source".to_owned(), "--previous".to_owned()],
         "list" | "l" if rest.len() > 1 && rest.iter().any(|word| word.contains(',')) => {
             let (options, place): (Vec<String>, Vec<String>) = rest
@@ -97,6 +105,10 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
         "step" | "next" if rest.first().is_some_and(|word| word == "back") => {
             put(&format!("{verb}-back"), &rest[1..])
         }
+        "frame" | "f" if rest.len() > 1 && rest[0] == "function" => {
+            put("frame --function", &rest[1..])
+        }
+        "frame" | "f" if rest.len() > 1 && rest[0] == "level" => put("frame", &rest[1..]),
         "rwatch" => with_option("watch", rest, "--read"),
         "awatch" => with_option("watch", rest, "--access"),
         "set" => assignment(rest).unwrap_or(words),
@@ -107,7 +119,9 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
         {
             put("save-breakpoints", &rest[1..])
         }
-        "d" | "del" | "delete" | "enable" | "disable" if rest.is_empty() => {
+        "d" | "del" | "delete" | "enable" | "disable"
+            if rest.is_empty() || rest == ["all".to_owned()] =>
+        {
             put(verb, &["--all".to_owned()])
         }
         _ => put(verb, rest),
@@ -178,7 +192,6 @@ fn formatted(words: &[String], format: &str) -> Vec<String> {
         "x" => vec!["--format", format],
         // Values without a format here are shown according to their type, as in gdb.
         _ if format == "s" => vec!["--format", "natural"],
-        _ if format == "z" => vec!["--format", "hex"],
         _ => vec!["--format", format],
     };
     let options = options.into_iter().map(str::to_owned);
@@ -273,16 +286,39 @@ fn backtrace(words: &[String]) -> Vec<String> {
     out
 }
 
-/// `thread apply all bt`.
+/// `thread apply all bt`, `thread apply 1 2 p x`.
 fn threads(words: &[String]) -> Option<Vec<String>> {
     let text: Vec<&str> = words.iter().map(String::as_str).collect();
-    let ["apply", "all", "bt" | "backtrace" | "where", ..] = text.as_slice() else {
-        return None;
-    };
-    let mut out = backtrace(&words[2..]);
-    out[0] = "backtrace".to_owned();
-    out.insert(1, "--all".to_owned());
-    Some(out)
+    match text.as_slice() {
+        ["apply", "all", "bt" | "backtrace" | "where", ..] => {
+            let mut out = backtrace(&words[2..]);
+            out[0] = "backtrace".to_owned();
+            out.insert(1, "--all".to_owned());
+            Some(out)
+        }
+        ["apply", ..] => Some(applied(&words[1..])),
+        _ => None,
+    }
+}
+
+/// The threads, and a verb with its words.
+fn applied(words: &[String]) -> Vec<String> {
+    let (threads, verb) = words.split_at(applied_at(words));
+    let mut out = put("thread-apply", threads);
+    out.extend(match verb.first().map(String::as_str) {
+        Some("where") => put("backtrace", &verb[1..]),
+        _ => ours(verb.to_vec()),
+    });
+    out
+}
+
+/// Returns the index of the verb behind the options and threads of `thread apply`: `all`, or numbers.
+pub fn applied_at(words: &[String]) -> usize {
+    let is_number = |word: &String| word.bytes().all(|byte| byte.is_ascii_digit());
+    let options = options_len(words);
+    let threads = words[options..].iter();
+    let threads = threads.take_while(|word| *word == "all" || is_number(word));
+    options + threads.count()
 }
 
 fn with_option(verb: &str, rest: &[String], option: &str) -> Vec<String> {
@@ -365,6 +401,9 @@ mod tests {
             ("info locals", "locals"),
             ("i r rax", "registers rax"),
             ("i b", "info-breakpoints"),
+            ("info address total", "info-address total"),
+            ("info scope settle", "info-scope settle"),
+            ("info proc", "info-proc"),
             ("info sh", "info-shared"),
             ("info line 36", "info-line 36"),
             ("info fun ^parse", "info-functions ^parse"),
@@ -378,6 +417,7 @@ mod tests {
             ("list 10, 12 --json", "source --json 10,12"),
             ("list --json 10,12", "source --json 10,12"),
             ("step back 3", "step-back 3"),
+            ("delete all", "break remove --all"),
             ("delete 2", "break remove 2"),
             ("info signals", "info-signals"),
             ("i", "i"),
@@ -392,16 +432,27 @@ mod tests {
             ("bt -5", "bt --outermost 5"),
             ("bt full -1", "bt --locals --outermost 1"),
             ("p/f x", "print --format f x"),
+            ("p/z x", "print --format z x"),
             ("display/i $pc", "display /i $pc"),
             ("display /x n", "display /x n"),
             ("display n", "display n"),
             ("bt --limit 5", "bt --limit 5"),
             ("bt --thread 5 3", "bt --thread 5 --limit 3"),
             ("thread apply all bt 2", "backtrace --all --limit 2"),
-            ("thread apply all p x", "thread apply all p x"),
+            ("thread apply all p x", "thread-apply all p x"),
+            (
+                "thread apply 7 8 p/x n",
+                "thread-apply 7 8 print --format x n",
+            ),
+            ("thread apply all info locals", "thread-apply all locals"),
+            ("thread apply 7 where", "thread-apply 7 backtrace"),
             ("thread 5", "thread 5"),
             ("si 3", "step --instruction 3"),
             ("ni", "next --instruction"),
+            ("reverse-stepi 3", "step-back --instruction 3"),
+            ("rsi", "step-back --instruction"),
+            ("reverse-nexti", "next-back --instruction"),
+            ("rni 2", "next-back --instruction 2"),
             ("list 10,20", "list 10,20"),
             ("list 10, 20", "source 10,20"),
             ("rwatch x", "watch x --read"),
@@ -415,6 +466,8 @@ mod tests {
             ("set x a==b", "set x a==b"),
             ("disas /s main", "disassemble --source main"),
             ("f 2", "frame 2"),
+            ("frame function main", "frame --function main"),
+            ("f level 1", "frame 1"),
         ] {
             assert_eq!(of(theirs), here, "{theirs}");
         }

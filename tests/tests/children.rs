@@ -312,7 +312,9 @@ fn a_program_that_cannot_be_recorded_runs_by_itself() {
     let notes = old["notes"].to_string();
     assert!(notes.contains("32"), "{notes}");
     assert!(
-        set.ended.errors().contains("1 program not recorded"),
+        set.ended
+            .errors()
+            .contains("1 program not recorded: it is a 32-bit ELF file"),
         "{}",
         set.ended.errors()
     );

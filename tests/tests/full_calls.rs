@@ -197,7 +197,7 @@ fn another_thread_calls_with_its_own_stack() {
     std::fs::create_dir_all(&settings).expect("the test's folder is writable");
     let written = std::fs::write(
         settings.join("config.toml"),
-        "[timeouts]\nrequest_secs = 2\n",
+        "[timeouts]\nrequest_secs = 5\n",
     );
     written.expect("the test's folder is writable");
     let stop = format!("break app.c:{}", line("in a thread"));

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Calls of the function with the breakpoint. Together they take minutes.
 const CALLS: &str = "3000000";
 /// The time for which an abandoned search may continue on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Sends a request, and disconnects once a notice says that the run continues. Returns the notice.
 fn left_while_running(live: &Live, command: &str, args: &Value) -> Value {

@@ -80,14 +80,14 @@ fn histories_and_watches_show_what_the_kernel_maps_and_drops() {
     assert!(history.len() >= 4, "{told}");
     let stops: Vec<&str> = told
         .lines()
-        .filter(|line| line.starts_with("Watch 1: page[5] was "))
+        .filter(|line| line.starts_with("Watch 2: page[5] was "))
         .collect();
     assert_eq!(
         stops,
         [
-            "Watch 1: page[5] was (no memory), is 0 '\\000'",
-            "Watch 1: page[5] was 65 'A', is (no memory)",
-            "Watch 1: page[5] was 0 '\\000', is 65 'A'",
+            "Watch 2: page[5] was (no memory), is 0 '\\000'",
+            "Watch 2: page[5] was 65 'A', is (no memory)",
+            "Watch 2: page[5] was 0 '\\000', is 65 'A'",
         ],
         "{told}"
     );

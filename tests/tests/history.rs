@@ -129,11 +129,11 @@ fn watches_stop_where_values_change_forwards_and_back() {
     assert_eq!(
         said,
         [
-            "Watch 1: n (in step)",
-            "Watch 1: n was 0, is 1",
-            "Watch 1: n was 1, is 2",
-            "Watch 1: n was 0, is 1",
-            "Watch 1: n was 1, is 2",
+            "Watch 2: n (in step)",
+            "Watch 2: n was 0, is 1",
+            "Watch 2: n was 1, is 2",
+            "Watch 2: n was 0, is 1",
+            "Watch 2: n was 1, is 2",
         ],
         "{told}{output}"
     );
@@ -469,4 +469,155 @@ fn the_last_change_is_the_last_of_all_up_to_there() {
             }
         }
     }
+}
+
+/// A member and a global variable of the same name, and a variable of a recursive function.
+const SHADOWED: &str = r#"
+int total = -4;
+volatile int sink;
+__attribute__((noinline)) void mark(int n) { sink = n; }
+struct Cart {
+  int total;
+  __attribute__((noinline)) int add(int n) {
+    int own = n * 2;
+    total += n;
+    mark(n);
+    return own;
+  }
+};
+__attribute__((noinline)) int down(int n) {
+  int own = n * 10;
+  if (n > 0)
+    own += down(n - 1);
+  else
+    mark(n);
+  return own;
+}
+int main() {
+  Cart cart = {10};
+  int sum = cart.add(5);
+  sum += down(2);
+  return sum - 40;
+}
+"#;
+
+fn last_written(live: &Live, expression: &str) -> String {
+    let reply = live.ask(&["last-write", expression]);
+    let value = reply["after"]["value"].as_str();
+    value
+        .unwrap_or_else(|| panic!("{expression}: {reply:#}"))
+        .to_owned()
+}
+
+#[test]
+fn what_wrote_a_variable_of_the_selected_frame_is_told_live() {
+    let live = Live::new("history-frame");
+    let program = compiled(&live.scratch, "cart.cc", SHADOWED, &["-g", "-O0"]);
+    live.start(&["--break", "mark"], &program, &[]);
+    assert_eq!(last_written(&live, "total"), "-4");
+    live.ask(&["up"]);
+    assert_eq!(live.print("total"), "15");
+    assert_eq!(last_written(&live, "total"), "15");
+    assert_eq!(last_written(&live, "own"), "10");
+    let history = live.ask(&["history", "total"]);
+    assert_eq!(history["changes"][0]["value"], "15", "{history:#}");
+    let why = live.ask(&["why", "total"]);
+    assert_eq!(why["steps"][0]["text"], "total is 15", "{why:#}");
+    live.ask(&["frame", "0"]);
+    assert_eq!(last_written(&live, "total"), "-4");
+}
+
+#[test]
+fn the_last_write_in_an_outer_call_of_a_recursion_is_refused() {
+    let live = Live::new("history-recursion");
+    let program = compiled(&live.scratch, "cart.cc", SHADOWED, &["-g", "-O0"]);
+    live.start(&["--break", "mark"], &program, &[]);
+    live.moved(&["continue"]);
+    live.ask(&["frame", "1"]);
+    assert_eq!(last_written(&live, "n"), "0");
+    live.ask(&["frame", "2"]);
+    assert_eq!(live.print("n"), "1");
+    for verb in ["last-write", "why"] {
+        let refused = live.refused(&[verb, "n"]).to_string();
+        assert!(refused.contains("n of frame 2 cannot be"), "{refused}");
+        assert!(refused.contains("frame 0"), "{refused}");
+    }
+    // A global variable is the same in each call.
+    assert_eq!(last_written(&live, "total"), "-4");
+}
+
+/// A function that is never called, one that is, and names that nothing has.
+const NAMES: &str = r#"
+#include <stdio.h>
+int total;
+__attribute__ ((noinline)) int never (int step) { return 2 * step; }
+__attribute__ ((noinline)) int stride (int step) { total += step; return total; }
+int main (int argc, char ** argv)
+{
+  if (argc > 5)
+    return never (argc);
+  printf ("%d %s\n", stride (3), argv[0]);
+  return 0;
+}
+"#;
+
+#[test]
+fn what_can_never_be_known_is_refused_with_the_reason() {
+    let scratch = Scratch::new("never-known");
+    let program = compiled(&scratch, "names.c", NAMES, &["-g", "-O0"]);
+    let program = Program::new(program, scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    for (name, why, hint) in [
+        ("main::step", "main has no variable \"step\"", ""),
+        (
+            "stride::stepp",
+            "stride has no variable \"stepp\"",
+            "stride::step",
+        ),
+        (
+            "never::step",
+            "no call of never is recorded",
+            "SELECT function",
+        ),
+        ("totl", "no variable \"totl\" here", ""),
+    ] {
+        for moment in ["goto first", "goto last"] {
+            for verb in ["history", "last-write"] {
+                let told = recording.prompt(&[moment, &format!("{verb} {name}")]);
+                let errors = told.errors();
+                assert!(
+                    errors.contains(why) && errors.contains(hint),
+                    "{moment}, {verb} {name}: {}{errors}",
+                    told.text()
+                );
+            }
+        }
+    }
+    let known = recording.prompt(&["history stride::step"]).text();
+    assert!(known.contains("| 3 "), "{known}");
+}
+
+#[test]
+fn a_variable_that_its_function_does_not_have_is_no_value_in_sql() {
+    let scratch = Scratch::new("never-known-sql");
+    let program = compiled(&scratch, "names.c", NAMES, &["-g", "-O0"]);
+    let program = Program::new(program, scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    for function in ["value(seq, ", "explain_value(seq, ", "frame_value(seq, 0, "] {
+        for (name, why) in [
+            ("main::step", "main has no variable \"step\""),
+            ("1 + main::step", "main has no variable \"step\""),
+            ("never::total", "never has no variable \"total\""),
+        ] {
+            let sql = format!("SELECT {function}'{name}') FROM events");
+            let refused = recording.try_rows(&sql);
+            let ended = refused.err().unwrap_or_else(|| panic!("{sql} has rows"));
+            assert!(ended.errors().contains(why), "{sql}: {}", ended.errors());
+        }
+    }
+    // It may be known at some events, and is not where it was not called.
+    let rows = recording.rows("SELECT value(seq, 'never::step') AS v FROM events");
+    assert!(rows.iter().all(|row| row["v"].is_null()));
+    let rows = recording.rows("SELECT DISTINCT value(seq, 'stride::step') AS v FROM events");
+    assert!(rows.iter().any(|row| row["v"] == "3"), "{rows:?}");
 }

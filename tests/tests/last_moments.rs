@@ -195,6 +195,54 @@ int main(void) {
 }
 "#;
 
+const AGAIN: &str = r#"
+#include <stdio.h>
+__attribute__((noinline)) static int best(int n) {
+  volatile int most = 0;
+  most = n;
+  return most;
+}
+int main(void) {
+  int sum = 0;
+  for (int i = 0; i < 3; i++) {
+    sum += best(i + 3);
+  }
+  printf("%d\n", sum);
+  return 0;
+}
+"#;
+
+/// The next call has its variable in the same memory, and looks the same on the stack. A step may end where the call returns.
+#[test]
+fn a_watchpoint_ends_with_the_call_of_its_variable() {
+    for leave in ["continue", "finish", "step --instruction"] {
+        let words: Vec<&str> = leave.split(' ').collect();
+        let live = Live::new(&format!("watch-again-{}", words[0]));
+        built(&live.scratch, AGAIN, "again", &["-g", "-O0"]);
+        let program = live.scratch.join("again");
+        live.start(&["--break", "best"], &program, &[]);
+        live.ask(&["watch", "most", "--condition", "most > 0"]);
+        let wrote = live.moved(&["continue"]);
+        assert_eq!(wrote["reason"], "watch", "{leave}: {wrote:#}");
+        assert_eq!(wrote["new"], "3", "{leave}: {wrote:#}");
+        let mut stop = live.moved(&words);
+        while words.len() > 1 && stop["function"] == "best" {
+            stop = live.moved(&words);
+        }
+        if leave != "continue" {
+            assert_eq!(stop["function"], "main", "{leave}: {stop:#}");
+            stop = live.moved(&["continue"]);
+        }
+        // The hook at the next call's entry already writes there.
+        assert_eq!(stop["left"], true, "{leave}: {stop:#}");
+        for _ in 0..2 {
+            let next = live.moved(&["continue"]);
+            assert_eq!(next["reason"], "breakpoint", "{leave}: {next:#}");
+        }
+        assert_eq!(live.ask(&["continue"])["status"], "ended", "{leave}");
+    }
+}
+
 #[test]
 fn a_watchpoint_ends_with_the_function_of_its_variable() {
     let live = Live::new("watch-left");

@@ -148,7 +148,7 @@ fn a_session_copies_memory_at_the_exit() {
         "outer_O0",
         &["--stop-on-entry", "--snapshot", "every=1000000events"],
     );
-    let _ = live.run_to_end();
+    assert_eq!(live.run_to_end(), 0);
     let sql = "SELECT count(*) FROM events WHERE kind = 'snapshot' AND aux = 'exit'";
     assert_eq!(live.recording().number(sql), 1);
 }

@@ -355,7 +355,7 @@ fn the_configuration_file_is_obeyed() {
 #[test]
 fn a_daemon_without_sessions_ends_when_it_has_been_idle() {
     let live = Live::new("idle");
-    live.configure("[daemon]\nidle_timeout_minutes = 0.002\n");
+    live.configure("[daemon]\nidle_timeout_minutes = 0.05\n");
     let program = fixture_artifact("control", "control_O0");
     let report = live.start(&["--stop-on-entry"], &program, &[]);
     let daemon = live.daemon().expect("it serves");

@@ -515,6 +515,8 @@ fn a_call_that_does_not_return_ends_with_its_time_limit() {
     live.configure("[timeouts]\nrequest_secs = 3\n");
     let program = fixture_artifact("ways", "ways_O0");
     live.start(&["--break", "raising"], &program, &["signals"]);
+    // The commands wait longer for their answers than the daemon for the call.
+    live.configure("");
     let before = live.session()["stop"].clone();
     let refused = live.refused(&["eval", "waiter(0)"]);
     assert_eq!(refused["code"], "EVAL_FAILED", "{refused:#}");

@@ -1,7 +1,7 @@
 //! Goal: third-party clients run whole investigations with the tools of `hindsight mcp`, and bad input does no harm. Method:
 //! the Python SDK of the protocol (`mcp/scenarios.py`), the inspector's command line from npm, and raw bytes.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -245,9 +245,7 @@ fn record_invoices(live: &Live, name: &str, change: Option<(&str, &str)>) {
     let built = Program::new("gcc", &folder).args(gcc).run();
     assert_eq!(built.status.as_shell_code(), 0, "{}", built.errors());
     let program = Program::new(folder.join("invoices"), live.scratch.path());
-    let _ = Hindsight::record_command(&live.scratch, name, &[], &program).run();
-    let made = live.scratch.join(&format!("{name}.hindsight"));
-    assert!(made.is_dir(), "{name} was recorded");
+    Hindsight::recorded(&live.scratch, name, &[], &program);
 }
 
 #[test]
@@ -424,6 +422,8 @@ fn the_inspector_lists_and_calls_tools() {
 /// A server that is driven by raw lines.
 struct Raw {
     child: std::process::Child,
+    /// What it has written so far, as far as it was waited for.
+    said: String,
 }
 
 impl Raw {
@@ -438,6 +438,7 @@ impl Raw {
             .stderr(Stdio::piped());
         let mut raw = Raw {
             child: command.spawn().expect("the server starts"),
+            said: String::new(),
         };
         raw.say(
             &json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
@@ -458,11 +459,35 @@ impl Raw {
             "params": {"name": tool, "arguments": arguments}}));
     }
 
+    /// Reads the server's lines until it has answered this call.
+    fn await_answer(&mut self, id: u32) {
+        let ours = format!("\"id\":{id},");
+        if self.said.contains(&ours) {
+            return;
+        }
+        let stdout = self.child.stdout.as_mut().expect("a pipe");
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        // Byte by byte: what comes later stays in the pipe.
+        while stdout.read(&mut byte).expect("it is there") == 1 {
+            line.push(byte[0]);
+            if byte[0] != b'\n' {
+                continue;
+            }
+            let text = String::from_utf8_lossy(&line).into_owned();
+            line.clear();
+            self.said += &text;
+            if text.contains(&ours) {
+                return;
+            }
+        }
+        panic!("no answer to {id}: {}", self.said);
+    }
+
     /// Closes standard input and returns the server's output and its exit status.
     fn leave(mut self) -> (String, i32) {
         drop(self.child.stdin.take());
         let output = self.child.wait_with_output().expect("it ends");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = self.said + &String::from_utf8_lossy(&output.stdout);
         (said, output.status.code().unwrap_or(-1))
     }
 }
@@ -605,7 +630,7 @@ fn a_cancelled_call_ends_and_the_program_runs_on() {
         &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
     );
     raw.call(2, "debug_wait", &json!({"timeoutMs": 1}));
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    raw.await_answer(2);
     let (said, code) = raw.leave();
     assert_eq!(code, 0);
     assert!(said.contains(r#"\"status\":\"running\""#), "{said}");
@@ -630,8 +655,10 @@ fn two_clients_ask_at_once_and_garbage_ends_neither() {
         one.call(id, "debug_sql", &ask);
         two.call(id, "debug_sql", &ask);
     }
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    for (raw, name) in [(one, "one"), (two, "two")] {
+    for (mut raw, name) in [(one, "one"), (two, "two")] {
+        for id in 1..=5 {
+            raw.await_answer(id);
+        }
         let (said, code) = raw.leave();
         assert_eq!(code, 0, "{name}");
         let answers = said.matches(r#"\"n\":47"#).count();

@@ -9,7 +9,7 @@ use e2e::{
 use serde_json::Value;
 
 /// Blocks that valgrind sees and no recording does: those that libraries allocate before a program's entry point, and the
-/// thread-local storage of the first thread, which reuses the stack of a thread that loaded the runtime.
+/// thread-local storage of the first threads, which reuse the stacks of threads that loaded the runtime.
 const NOT_RECORDED: [&str; 2] = ["call_init", "_dl_allocate_tls"];
 
 /// Bytes and blocks in use at exit, as valgrind counts them.
@@ -319,6 +319,35 @@ fn what_threads_leave_in_their_caches_is_not_freed_twice() {
         recording.number(sql) > 0,
         "the caches were emptied by calls of free"
     );
+}
+
+const DIES_IN_FREE: &str = r"
+#include <stdlib.h>
+int main(int count, char **words) {
+  char *volatile kept = malloc(40);
+  char *volatile twice = malloc(50);
+  if (count > 1)
+    free(twice);
+  free(count > 1 ? twice : kept + 8);
+  return 0;
+}
+";
+
+#[test]
+fn a_call_of_free_in_which_the_program_died_freed_nothing() {
+    for (args, freed) in [(&[][..], 0), (&["twice"], 1)] {
+        let scratch = Scratch::new("memory-dies");
+        let app = compiled(&scratch, "app.c", DIES_IN_FREE, &["-O0", "-g", "-w"]);
+        let recording = recorded(&scratch, &app, args, &[]);
+        let report = report(&scratch, &recording);
+        assert_eq!(report["freed"]["blocks"], freed, "{report:#}");
+        assert_eq!(report["live"]["blocks"], 2 - freed, "{report:#}");
+        assert_eq!(report["freed_unknown_blocks"], 0, "{report:#}");
+        let twice = report["freed_twice"].as_array().expect("a list");
+        assert_eq!(twice.len(), freed, "{report:#}");
+        let sql = "SELECT count(*) FROM allocations WHERE seq IS NULL AND freed_seq IS NOT NULL";
+        assert_eq!(recording.number(sql), 0);
+    }
 }
 
 const CONTAINERS: &str = r#"

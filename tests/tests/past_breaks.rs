@@ -212,7 +212,7 @@ fn breakpoints_say_what_they_do() {
             "break rest",
             "break disable 2",
             "continue",
-            "break",
+            "break list",
         ],
     );
     let row = |id: &str| {
@@ -287,7 +287,7 @@ fn catchpoints_stop_at_recorded_events() {
             "catch syscall write",
             "catch list",
             "catch remove 1",
-            "break",
+            "break list",
         ],
     );
     assert!(told.contains("Catchpoint 1: vfork (2 events)\n"), "{told}");
@@ -476,6 +476,30 @@ fn a_recording_shows_displays_after_moves_and_numbers_what_was_returned() {
     let said = self::said(&calls, &["advance work"]);
     let refusal = "advance needs a program that runs, and this is a recording";
     assert!(said.contains(refusal), "{said}");
+}
+
+#[test]
+fn a_number_is_given_once_and_its_lines_go_with_it() {
+    let made = Made::new("past-numbers");
+    for options in [&[][..], &["--full"]] {
+        let name = if options.is_empty() { "calls" } else { "full" };
+        let recording = made.record(name, options);
+        let lines = [
+            "break work",
+            "commands 1",
+            "echo OLD\\n",
+            "end",
+            "delete",
+            "tbreak rest",
+            "commands 2",
+            "echo NEW\\n",
+            "end",
+            "continue",
+        ];
+        let said = said(&recording, &lines);
+        assert!(!said.contains("OLD\n"), "{options:?}: {said}");
+        assert_eq!(said.matches("NEW\n").count(), 1, "{options:?}: {said}");
+    }
 }
 
 #[test]

@@ -108,6 +108,22 @@ fn a_program_that_becomes_another_one_ends_its_calls_and_keeps_its_status() {
     assert_eq!(recording.output("stdout"), before_the_exec(&native.text()));
 }
 
+/// The hint that another program can be recorded by itself would be wrong.
+#[test]
+fn a_32_bit_program_that_a_program_becomes_is_named_with_the_reason() {
+    let scratch = Scratch::new("becomes_narrow");
+    let narrow = fixture_artifact("narrow", "narrow");
+    let program =
+        Program::new(fixture_artifact("becomes", "becomes"), scratch.path()).args([&narrow]);
+    let (ended, recording) = Hindsight::record(&scratch, &[], &program);
+    let errors = ended.errors();
+    assert!(
+        errors.contains("which is not recorded and cannot be: it is a 32-bit ELF file"),
+        "{errors}"
+    );
+    assert_eq!(recording.calls_of("work"), 1000);
+}
+
 /// A program that tried in vain to become another one is still itself.
 #[test]
 fn a_failed_execve_is_told() {

@@ -182,10 +182,22 @@ fn an_existing_recording_is_not_overwritten() {
 /// Nothing is started, and nothing is created.
 #[test]
 fn names_that_no_recording_can_have_are_refused() {
-    let scratch = Scratch::new("names");
+    for (options, ending) in [
+        (&["record"][..], "hindsight"),
+        (&["record", "--children"][..], "children"),
+    ] {
+        refuse_names(options, ending);
+    }
+}
+
+/// `ending`: that of the folder that a command makes.
+fn refuse_names(options: &[&str], ending: &str) {
+    let scratch = Scratch::new(&format!("names-{ending}"));
+    let (taken, bare) = (format!("taken.{ending}"), format!(".{ending}"));
     fs::write(scratch.join("file"), "no folder").expect("a file");
-    fs::create_dir(scratch.join("taken.hindsight")).expect("a folder");
+    fs::create_dir(scratch.join(&taken)).expect("a folder");
     fs::create_dir(scratch.join("folder")).expect("a folder");
+    let in_taken = format!("{taken}/");
     let cases = [
         ("", "a value is required"),
         ("/", "there already"),
@@ -194,26 +206,26 @@ fn names_that_no_recording_can_have_are_refused() {
         ("./", "there already"),
         ("../.", "there already"),
         ("folder/", "there already"),
-        (".hindsight", "nothing before the ending"),
+        (bare.as_str(), "nothing before the ending"),
         ("file/rec", "not a directory"),
         ("nowhere/rec", "No such file"),
         ("/proc/rec", "cannot be created"),
         ("taken", "exists already"),
-        ("taken.hindsight/", "exists already"),
+        (in_taken.as_str(), "exists already"),
     ];
     let mark = scratch.join("started");
     for (name, why) in cases {
-        let args = ["record", "-o", name, "--", "/bin/touch"];
+        let args = [options, &["-o", name, "--", "/bin/touch"][..]].concat();
         let ended = Hindsight::command(&scratch, &args).args([&mark]).run();
         assert_refused(&ended, 2);
         let told = ended.errors();
-        assert!(told.contains(why), "-o {name:?}: {told}");
+        assert!(told.contains(why), "{args:?}: {told}");
         let has_next = told.contains("choose") || name.is_empty();
-        assert!(has_next, "-o {name:?}: {told}");
-        assert!(!mark.exists(), "-o {name:?} started the program");
+        assert!(has_next, "{args:?}: {told}");
+        assert!(!mark.exists(), "{args:?} started the program");
     }
-    for made in ["/.hindsight", "/proc/rec.hindsight"] {
-        assert!(!Path::new(made).exists(), "{made}");
+    for made in [format!("/.{ending}"), format!("/proc/rec.{ending}")] {
+        assert!(!Path::new(&made).exists(), "{made}");
     }
 }
 

@@ -234,7 +234,8 @@ fn the_wait_for_functions_to_be_armed_is_in_nobodys_time() {
     assert!(held_ns >= waited_ns, "{waited_ns} {held_ns}");
 }
 
-/// Shares one processor with a child that computes, and prints how long the kernel says that it waited.
+/// Shares one processor with a child that computes, and prints how long the kernel says that it waited: in the last
+/// calls, and in all. The first calls are more than a ring holds, so the recorder has looked at the thread before the others.
 const SHARED: &str = r#"
 #define _GNU_SOURCE
 #include <sched.h>
@@ -266,10 +267,13 @@ int main(void)
     if (getppid() != parent)
       return 0;
   long x = 1;
+  for (long n = 0; n < 1000000; n++)
+    x = step(x);
   unsigned long long before = waited();
   for (long n = 0; n < 16000000; n++)
     x = step(x);
-  printf("%llu %ld\n", waited() - before, x & 1);
+  unsigned long long after = waited();
+  printf("%llu %llu %ld\n", after - before, after, x & 1);
   kill(child, SIGKILL);
   return 0;
 }
@@ -283,9 +287,12 @@ fn the_wait_for_a_processor_is_in_no_functions_time() {
         scratch.path(),
     );
     let (ended, recording) = Hindsight::record(&scratch, &[], &program);
-    let told = ended.text();
-    let told_ns = told.split(' ').next().and_then(|ns| ns.parse::<i64>().ok());
-    let told_ns = told_ns.expect("it says how long it waited");
+    let told: Vec<i64> = ended
+        .text()
+        .split_whitespace()
+        .map(|number| number.parse().expect("a number"))
+        .collect();
+    let (told_ns, in_all_ns) = (told[0], told[1]);
     let recorded = Recorded {
         scratch,
         recording,
@@ -293,10 +300,11 @@ fn the_wait_for_a_processor_is_in_no_functions_time() {
     };
     let report = recorded.json(&[]);
     let wait_ns = number(&report["cost"], "processor_wait_ns");
-    // The recorder looks at the thread for the first time soon after its first call.
+    // On a busy machine the thread also waits for room in its ring; what it waits then is in nobody's time already.
+    let held_ns = number(&report["cost"], "held_ns");
     assert!(
-        wait_ns > told_ns / 2 && wait_ns < told_ns * 2,
-        "{wait_ns} of {told_ns}"
+        wait_ns > 0 && wait_ns + held_ns > told_ns / 2 && wait_ns < in_all_ns * 2,
+        "{wait_ns} and {held_ns} of {told_ns} and {in_all_ns}"
     );
     let functions = report["functions"].as_array().expect("functions");
     let sum = |field| functions.iter().map(|f| number(f, field)).sum::<i64>();

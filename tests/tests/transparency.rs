@@ -80,7 +80,7 @@ fn a_program_sees_what_it_would_see() {
         let told = recorded.text() + &recorded.errors();
         assert_eq!(recorded.status.as_shell_code(), 26, "{told}");
         let (wanted, theirs) = (lines_of(&native), lines_of(&recorded));
-        assert_eq!(wanted, theirs);
+        assert_eq!(wanted, theirs, "in a terminal: {in_terminal}: {told}");
         let group = "group of the parent 1, session of the parent 1";
         assert!(
             wanted.iter().any(|line| line.starts_with(group)),

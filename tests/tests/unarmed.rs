@@ -145,3 +145,26 @@ fn a_program_without_functions_to_record_is_told_what_can_be() {
     assert!(errors.contains("1 call,"), "{errors}");
     assert!(!errors.contains("stripped"), "{errors}");
 }
+
+/// It has symbols. The first functions have no room for a patch, and the last one must not be recorded.
+#[test]
+fn a_program_whose_functions_are_all_refused_is_told_why() {
+    let scratch = Scratch::new("unarmed-refused");
+    let source = "__asm__(\".globl main\\n.type main, @function\\nmain: xor %eax, %eax\\nret\\n.size main, . - main\\n\"\n\
+        \".globl after\\n.type after, @function\\nafter: ud2\\n.size after, . - after\\n\"\n\
+        \".globl uw_init_context_1\\n.type uw_init_context_1, @function\\nuw_init_context_1: mov $1, %eax\\nret\\n\"\n\
+        \".size uw_init_context_1, . - uw_init_context_1\\n\");\n";
+    let bare = compiled(&scratch, "refused.c", source, &["-O1", "-no-pie"]);
+    let bare = Program::new(bare, scratch.path());
+    let (ended, recording) = Hindsight::record(&scratch, &[], &bare);
+    let errors = ended.errors();
+    for told in [
+        "none of its 3 functions can be recorded",
+        "2 functions: the function has only ... bytes to overwrite before other code begins; a patch needs 5",
+        "1 function: ",
+    ] {
+        assert!(errors.contains(told), "{told}: {errors}");
+    }
+    assert!(!errors.contains("stripped"), "{errors}");
+    assert_eq!(recording.number("SELECT count(*) FROM calls"), 0);
+}

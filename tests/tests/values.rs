@@ -150,7 +150,7 @@ fn results_that_no_single_register_holds_are_null() {
             "SELECT function, count(*) AS calls, count(ret) AS whole, count(ret_f) AS floats, \
              min(ret) AS least, max(ret) AS most FROM calls WHERE function LIKE 'f\\_%' GROUP BY function",
         );
-        assert!(rows.len() >= 18, "{artifact}: {rows:?}");
+        assert_eq!(rows.len(), 19, "{artifact}: {rows:?}");
         for row in rows {
             let function = row["function"].as_str().expect("a name");
             let counts = ["calls", "whole", "floats"].map(|name| row[name].as_i64().unwrap());

@@ -1,7 +1,7 @@
 //! Goal: `why` shows the recorded chain that led to a call or a value, claims nothing else, and says where knowledge ends. Method: a
 //! program in which an error goes up through three functions and pointers through others.
 
-use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
+use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, compiled, fixture_artifact};
 use serde_json::Value;
 
 struct Recorded {
@@ -34,6 +34,26 @@ impl Recorded {
             "select max(start_seq) from calls where function = '{function}'"
         ))
     }
+}
+
+/// An error that its function makes of another number.
+#[test]
+fn where_an_error_came_from_is_not_claimed() {
+    let scratch = Scratch::new("why-made");
+    let source = "int inner(int n) { return n + 1; }\n\
+                  int outer(int n) { return inner(n) - 27; }\n\
+                  int main(void) { return outer(4) == -22 ? 0 : 1; }\n";
+    let app = compiled(&scratch, "app.c", source, &["-O0", "-g"]);
+    let program = Program::new(&app, scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    let recorded = Recorded { scratch, recording };
+    let outer = recorded.last("outer");
+    let text = recorded.why(&[&outer.to_string()]);
+    let told = format!(
+        "Not known: no recorded call inside outer (seq {outer}) returned -22: outer made it or read it from memory, or a function \
+         that was not recorded returned it."
+    );
+    says(&text, &["outer(n=4) returned -22", &told]);
 }
 
 #[track_caller]

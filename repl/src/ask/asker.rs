@@ -9,6 +9,7 @@ use arrow::record_batch::RecordBatch;
 use query::output::Format;
 use query::{Answer, Extent, Options, Reading, Runs, Session};
 use store::Reader;
+use store::manifest::Lineage;
 
 use super::interrupt::Interrupts;
 use crate::error::Error;
@@ -57,6 +58,24 @@ impl Asker {
     pub fn open_with(path: &Path, options: Options, interruptible: bool) -> Result<Asker, Error> {
         let reader = opened(path, &options)?;
         Asker::new(reader, options, interruptible)
+    }
+
+    /// Opens the recording in the folder `path`, to ask it one after the other with those of `others`: no process has rows in two
+    /// of them. Ctrl-C stops only the query.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open_beside(path: &Path, others: &[Lineage]) -> Result<Asker, Error> {
+        let options = Options::default();
+        let reader = opened(path, &options)?;
+        let session = Session::new_beside(Arc::clone(&reader), options.clone(), others);
+        let session = session.map_err(|source| Error::Query { source })?;
+        Ok(Asker {
+            source: Subject::One { reader, session },
+            options,
+            interrupts: interrupts(true)?,
+            life: None,
+        })
     }
 
     /// Opens several recordings by their folders. If `interruptible`, Ctrl-C stops only the query.

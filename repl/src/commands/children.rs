@@ -13,9 +13,10 @@ use serde_json::json;
 use server::inspect::signal_name;
 use server::quantity::{count, duration, grouped};
 use store::recording::OnTaken;
-use store::set::{Fact, ProcessLog};
+use store::set::{Fact, Process, ProcessLog};
 
 use crate::commands::processes;
+use crate::commands::unrecorded::by_reason;
 use crate::error::Error;
 use crate::exit;
 use crate::json;
@@ -148,6 +149,7 @@ pub fn summary(outcome: &SetOutcome, beside: &Path) -> String {
     );
     if counts.unrecorded > 0 {
         line += &format!("; {} not recorded", count(counts.unrecorded, "program"));
+        line += &why_unrecorded(outcome);
     }
     if counts.copies > 0 {
         let copies = match counts.copies {
@@ -163,6 +165,35 @@ pub fn summary(outcome: &SetOutcome, beside: &Path) -> String {
         "; list them: hindsight processes {}",
         store::shell::word(&name)
     )
+}
+
+/// Why programs are not recorded: `: it is a 32-bit ELF file`, or of several reasons the most frequent, with its number. Empty if no
+/// reason is known.
+fn why_unrecorded(outcome: &SetOutcome) -> String {
+    let programs = outcome.processes.iter().filter(|row| is_unrecorded(row));
+    let all = programs.clone().count();
+    let reasons = by_reason(
+        programs
+            .filter_map(|row| row.notes.last())
+            .map(String::as_str),
+    );
+    match reasons.first() {
+        None => String::new(),
+        Some((reason, number)) if *number == all as u64 => format!(": {}", escaped(reason)),
+        Some((reason, number)) => {
+            format!(", {} of them because {}", grouped(*number), escaped(reason))
+        }
+    }
+}
+
+/// Returns whether a process executed a program that has no recording.
+fn is_unrecorded(process: &Process) -> bool {
+    is_without(process) && process.image_unix_ns.is_some()
+}
+
+/// Returns whether a process has never had a recording.
+fn is_without(process: &Process) -> bool {
+    process.recording.is_none() && !process.is_pruned
 }
 
 fn processes(number: u64) -> String {
@@ -184,14 +215,13 @@ struct Counts {
 
 impl Counts {
     fn of(outcome: &SetOutcome) -> Counts {
-        let count = |what: &dyn Fn(&store::set::Process) -> bool| {
+        let count = |what: &dyn Fn(&Process) -> bool| {
             outcome.processes.iter().filter(|row| what(row)).count() as u64
         };
-        let is_without = |row: &store::set::Process| row.recording.is_none() && !row.is_pruned;
         Counts {
             processes: store::set::number(&outcome.processes) as u64,
             recordings: count(&|row| row.recording.is_some()),
-            unrecorded: count(&|row| is_without(row) && row.image_unix_ns.is_some()),
+            unrecorded: count(&is_unrecorded),
             copies: count(&|row| is_without(row) && row.image_unix_ns.is_none()),
             running: count(&|row| row.end_unix_ns.is_none()),
         }

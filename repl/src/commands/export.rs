@@ -9,11 +9,11 @@ mod upload;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use query::Options;
 use query::output::Format;
 use query::runs::{find, names};
 use serde_json::json;
 use server::quantity::count;
+use store::manifest::Lineage;
 use store::recording::{Recording, RecordingState};
 
 use self::place::Destination;
@@ -82,6 +82,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
             refuse_taken(&mut place, key)?;
         }
     }
+    let lineages = lineages(&found.folders);
     let progress = Progress::new(terminal);
     let (mut files, mut size, mut runs) = (0, 0, 0);
     let mut left_out = Vec::new();
@@ -96,7 +97,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
             leave_out(name, "it is still being recorded");
             continue;
         }
-        match export(folder, &tables, keys, (&mut place, terminal)) {
+        match export(folder, &tables, keys, &lineages, (&mut place, terminal)) {
             Ok(len) => {
                 files += tables.len() as u64;
                 size += len;
@@ -171,14 +172,26 @@ fn refuse_taken(place: &mut Destination, key: &str) -> Result<(), Error> {
     }
 }
 
+/// Returns whose recordings are exported: processes of other recordings of a set have no second row in that of their parent.
+fn lineages(folders: &[PathBuf]) -> Vec<Lineage> {
+    let opened = folders
+        .iter()
+        .filter_map(|folder| Recording::open(folder).ok());
+    opened
+        .filter(|recording| recording.state() != RecordingState::Live)
+        .filter_map(|recording| recording.manifest().lineage)
+        .collect()
+}
+
 /// Writes a recording, all of it or nothing, and returns the number of bytes.
 fn export(
     folder: &Path,
     tables: &[&str],
     keys: &[String],
+    lineages: &[Lineage],
     (place, terminal): (&mut Destination, &Terminal),
 ) -> Result<u64, Error> {
-    let mut asker = Asker::open_with(folder, Options::default(), true)?;
+    let mut asker = Asker::open_beside(folder, lineages)?;
     asker.show_life(terminal);
     if !place.is_near() {
         for key in keys {

@@ -33,3 +33,4 @@ pub mod sql;
 pub mod symbols;
 mod target;
 pub mod test;
+mod unrecorded;

@@ -12,6 +12,7 @@ use server::inspect::signal_name;
 use server::quantity::duration;
 use server::quantity::{count, grouped};
 use store::recording::may_be_created;
+use store::set;
 
 use crate::ask::Asker;
 use crate::commands::captured::Captured;
@@ -19,7 +20,7 @@ use crate::commands::children;
 use crate::commands::keeping::Keeping;
 use crate::commands::probing::Probing;
 use crate::commands::recorded::{Attached, Besides, Family, Functions, Kept};
-use crate::commands::{failed_probes, full, guard, pack, report, target};
+use crate::commands::{failed_probes, full, guard, pack, report, target, unrecorded};
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
@@ -97,9 +98,6 @@ pub struct Told {
     #[arg(long)]
     pub json: bool,
 }
-
-const NOTHING_ARMED: &str = "it has no functions that can be recorded, probably because its symbols were stripped; what it calls in \
-    libraries can be (-f open -f malloc), and its system calls (--syscalls), and every instruction (--full)";
 
 /// Runs the command and returns the exit code: the program's own.
 ///
@@ -190,9 +188,7 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
         }
     }
     if let Some(program) = &became {
-        progress.warning(&format!(
-            "the program became another one, {program}, which is not recorded; record that one"
-        ));
+        progress.warning(&unrecorded::became_line(program));
     }
     let packed = match portable {
         true => pack::pack_or_warn(&outcome.recording, &progress),
@@ -208,7 +204,9 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
         let packed = pack::in_summary(packed);
         eprintln!("hindsight: {}{packed}", summary(&outcome));
         if outcome.armed == 0 && !has_chosen {
-            eprintln!("hindsight: {NOTHING_ARMED}");
+            for line in unrecorded::why_no_function(&outcome.recording) {
+                eprintln!("hindsight: {line}");
+            }
         }
         if let Some(death) = death_line(&outcome) {
             eprintln!("hindsight: {death}");
@@ -265,8 +263,12 @@ fn refuse(args: &Args) -> Result<(), Error> {
         let help = "write hindsight record --children --copies -- PROGRAM".to_owned();
         return Err(Error::usage("--copies needs --children", Some(help)));
     }
-    if let Some(path) = args.output.as_ref().filter(|_| !args.family.children) {
-        may_be_created(path).map_err(|source| Error::Record {
+    if let Some(path) = &args.output {
+        let checked = match args.family.children {
+            true => set::may_be_created(path),
+            false => may_be_created(path),
+        };
+        checked.map_err(|source| Error::Record {
             source: source.into(),
         })?;
     }

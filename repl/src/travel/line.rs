@@ -10,6 +10,9 @@ use crate::spelling;
 /// Verbs that take a condition in SQL, which has quoted texts.
 const CONDITIONS: [&str; 2] = ["continue-where", "reverse-continue-where"];
 
+/// The verb whose text stays as it is written, with its spaces and quotes.
+const VERBATIM: &str = "echo";
+
 /// Verbs that step through the differences of two recordings.
 const DIFFERENCES: [&str; 2] = ["next-difference", "previous-difference"];
 
@@ -83,6 +86,12 @@ pub fn pasted(text: &str) -> Vec<&str> {
 /// Splits a line into words and keeps the quotes.
 pub fn split(text: &str) -> Vec<String> {
     let mut words = Vec::new();
+    if let Some(said) = verbatim(text) {
+        words.push(VERBATIM.to_owned());
+        // The space says that it is no option.
+        words.extend((!said.is_empty()).then(|| format!(" {said}")));
+        return words;
+    }
     let mut rest = text.trim_start();
     while !rest.is_empty() {
         let end = word_end(rest);
@@ -90,6 +99,13 @@ pub fn split(text: &str) -> Vec<String> {
         rest = rest[end..].trim_start();
     }
     words
+}
+
+/// Returns the text of a line that is to be echoed.
+fn verbatim(text: &str) -> Option<&str> {
+    let rest = text.trim_start().strip_prefix(VERBATIM)?;
+    let is_whole = rest.is_empty() || rest.starts_with(char::is_whitespace);
+    is_whole.then(|| rest.trim_start())
 }
 
 /// Returns the end of the first word: white space outside quotes. An unclosed quote is an ordinary character.
@@ -110,7 +126,12 @@ fn word_end(text: &str) -> usize {
 /// Removes the quotes that a shell would remove.
 pub fn unquoted(mut words: Vec<String>) -> Vec<String> {
     let verb = words.first().map(String::as_str).unwrap_or_default();
-    if CONDITIONS.contains(&verb) {
+    if verb == VERBATIM || CONDITIONS.contains(&verb) {
+        return words;
+    }
+    if verb == "thread-apply" {
+        let verb = words.split_off(1 + spelling::applied_at(&words[1..]));
+        words.extend(unquoted(verb));
         return words;
     }
     let end = expression_end(&words);
@@ -275,6 +296,13 @@ mod tests {
             ("note it's done", &["note", "it's", "done"]),
             ("note \"two  words\"", &["note", "two  words"]),
             ("print ''", &["print", "''"]),
+            ("echo  it's  \"so\"\\n", &["echo", " it's  \"so\"\\n"]),
+            (
+                "thread-apply all print name == \"a  b\"",
+                &["thread-apply", "all", "print", "name", "==", "\"a  b\""],
+            ),
+            ("echo --- 'a'", &["echo", " --- 'a'"]),
+            ("echo", &["echo"]),
         ] {
             assert_eq!(words(text), expected, "{text}");
         }

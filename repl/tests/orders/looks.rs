@@ -304,7 +304,7 @@ fn calls_that_were_not_recorded_are_told_of() {
             (why a value is unknown: frame 1, then args)
             *#1   rounded at /home/ada/orders/orders.c:32
             ->    32 | double rounded(const struct order *order, int discount) { return (long)(price(order, discount) * 100) / 100.0; }
-            $1 = <its frame could not be unwound>
+            order = <its frame could not be unwound>
             *#2   somewhere in settle in orders.hindsight/modules/000000/orders
             Thread 28553 (orders) at event 56, entry of price: price at /home/ada/orders/orders.c:25
             ->    25 | double price(const struct order *order, int discount) {

@@ -94,14 +94,14 @@ fn runs_go_from_stop_to_stop() {
             "continue back",
             "break settle",
             "break orders.c:25",
-            "break",
+            "break list",
             "goto 60",
             "continue",
             "delete 2",
             "goto 31",
             "continue",
             "delete",
-            "break",
+            "break list",
         ],
         expect![[r#"
             Thread 28464 (orders) at event 6, pause: entry in _start: _start

@@ -166,22 +166,22 @@ fn values_are_known_stale_or_unknown() {
         ],
         expect![[r#"
             Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: location unknown
-            $1 = <unknown: not captured>
+            sold = <unknown: not captured>
             Thread 28464 (orders) at event 5, snapshot: location unknown
-            $2 = 0
+            $1 = 0
             Thread 28464 (orders) at event 28, return from settle: main at /home/ada/orders/orders.c:70
             ->    70 |   settle(second);
-            $3 = 0 <stale: as of event 18>
+            $2 = 0 <stale: as of event 18>
             Thread 28464 (orders) at event 29, snapshot: somewhere in main
-            $4 = 4
+            $3 = 4
             Thread 28464 (orders) at event 31, resume: next: somewhere in main
-            $5 = 4 <stale: as of event 29>
+            $4 = 4 <stale: as of event 29>
             Thread 28464 (orders) at event 17, entry of settle: settle at /home/ada/orders/orders.c:34
             ->    34 | int settle(struct order *order) {
-            $6 = 0x55a5866573d0
-            $7 = {id = 0, pieces = 0, each = 0, customer = 0x0} <stale: as of event 5>
+            $5 = 0x55a5866573d0
+            $6 = {id = 0, pieces = 0, each = 0, customer = 0x0} <stale: as of event 5>
             (no recorded call of malloc returned that block: an earlier object may have been at that address; -f 'module:libc.so*' records them)
-            $8 = {id = 0, pieces = 0, each = 0, customer = 0x0} <stale: as of event 5>
+            $7 = {id = 0, pieces = 0, each = 0, customer = 0x0} <stale: as of event 5>
             --- stderr
             error: no variable "first" here
             help: where in main the thread was at this event is not known, and so its variables are not: step, or step back
@@ -320,8 +320,8 @@ fn captures_are_known_where_they_were_taken() {
             ----------+----------------------+----------------
              order    | const struct order * | 0x5580476be3d0
              discount | int                  | 0
-            $1 = <unknown: that part of the heap was seen only before the program ran; --watch or --snapshot every=N shows it later>
-            $2 = 0
+            *order = <unknown: that part of the heap was seen only before the program ran; --watch or --snapshot every=N shows it later>
+            $1 = 0
             Thread 28574 (orders) at event 13, return from price: rounded at /home/ada/orders/orders.c:32
             ->    32 | double rounded(const struct order *order, int discount) { return (long)(price(order, discount) * 100) / 100.0; }
              Register | Value                            | Symbol
@@ -329,7 +329,7 @@ fn captures_are_known_where_they_were_taken() {
              rax      | 0x4022000000000000               | 
              rbx      | 0x7ffee702be28                   | 
              xmm0     | 0000000000002240???????????????? | 
-            $3 = 0
+            $2 = 0
             Thread 28574 (orders) at event 14, entry of say: say at /home/ada/orders/orders.c:23
             ->    23 | static void say(const char *text) { (void)!write(1, text, strlen(text)); }
              Name | Type         | Value
@@ -345,9 +345,9 @@ fn captures_are_known_where_they_were_taken() {
              sum      | double         | 9
             Thread 28574 (orders) at event 9, entry of ordered: ordered at /home/ada/orders/orders.c:49
             ->    49 | struct order *ordered(int id, int pieces, double each, const char *customer) {
-            $4 = 0x55801616e046 "Bob"
+            $3 = 0x55801616e046 "Bob"
             Thread 28574 (orders) at event 26, return from closing: 0x7fb68d09c050
-            $5 = 21
+            $4 = 21
              Event | Thread | Value | Place
             -------+--------+-------+-------------------------------------
                  4 |  28574 | 0     | 

@@ -88,6 +88,7 @@ fn each_command_explains_itself() {
               down              Select the callee's frame
               threads           Show all threads
               thread            Select a thread, or show the current one
+              thread-apply      Run a verb that looks for several threads: thread apply all print x
               source            Show source lines; | marks those with code [also list, l]
               disassemble       Show machine code
               locals            Show the variables of the current frame
@@ -105,9 +106,13 @@ fn each_command_explains_itself() {
               whatis            Show the type of an expression in one line
               x                 Show memory as numbers, texts or instructions: x/4xw &table
               printf            Print formatted values: printf "%d of %s\n", n, name
+              echo              Write a text: echo total is:\n
+              info-address      Show where a variable or a function lies
               info-breakpoints  List breakpoints, watches, catchpoints and logpoints [also info-watchpoints]
               info-functions    List the functions whose names match a regular expression
               info-line         Show which code a source line has, and which line an address has
+              info-proc         Show the process: its id, command line, working directory and executable
+              info-scope        List the variables that are visible at a place
               info-shared       List the program's modules with their addresses [also info-sharedlibrary,
                                 info-dll]
               info-signals      Show how signals are handled: info signals, info signals SIGUSR1 [also

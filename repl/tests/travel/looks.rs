@@ -87,7 +87,7 @@ fn calls_notes_threads_and_breakpoints_are_listed() {
             "notes",
             "threads",
             "break price",
-            "break",
+            "break list",
             "reverse-continue",
             "delete 1",
             "delete 1",
@@ -114,7 +114,7 @@ fn calls_notes_threads_and_breakpoints_are_listed() {
             help: set a breakpoint: break FUNCTION; or: goto first
               at --cmd 8: reverse-continue (exit code 2)
             error: there is no breakpoint 1
-            help: list them with: break
+            help: list them with: break list
               at --cmd 10: delete 1 (exit code 2)
             --- exit code 2
         "#]],

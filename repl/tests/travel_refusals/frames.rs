@@ -37,7 +37,7 @@ fn frames_have_a_first_and_a_last() {
             Thread 28464 (orders) at event 6, pause: entry in _start: _start
             Thread 28464 (orders) at event 3, module_load: /usr/lib/orders/ld-linux-x86-64.so.2: location unknown
               (the rest is not known: no recorded call is open, and registers are not known)
-            $1 = <unknown: not captured>
+            $rip = <unknown: not captured>
             --- stderr
             error: this is the innermost frame
               at --cmd 2: down (exit code 2)
@@ -253,7 +253,7 @@ fn sources_that_are_not_there_are_told() {
             help: write a function's name, in which * stands for any text, or file:line; SELECT name FROM functions lists them
               at --cmd 9: break nofile.c:3 (exit code 2)
             error: there is no breakpoint 4
-            help: list them with: break
+            help: list them with: break list
               at --cmd 10: delete 4 (exit code 2)
             error: "x" is not a number
             help: write list in place of remove to see the numbers, or add remove for a function of that name

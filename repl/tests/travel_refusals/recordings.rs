@@ -118,8 +118,8 @@ fn damaged_files_are_named() {
     expect![[r#"
         Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
         ->    36 |   int discount = order->pieces > 3;
-        $1 = <orders.hindsight/memory/000002.mem is damaged at offset 64: the frame's checksum differs; run "hindsight check" for a full report and restore the file from a copy>
-        $2 = {id = 1, pieces = 2, each = 4.5, customer = 0x55a578740042 "Ada"}
+        sold = <orders.hindsight/memory/000002.mem is damaged at offset 64: the frame's checksum differs; run "hindsight check" for a full report and restore the file from a copy>
+        $1 = {id = 1, pieces = 2, each = 4.5, customer = 0x55a578740042 "Ada"}
          Event | Thread | Value | Place
         -------+--------+-------+--------
              4 |  28464 | 0     | 

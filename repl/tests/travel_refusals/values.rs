@@ -110,10 +110,10 @@ fn low_halves_are_no_whole_registers() {
         expect![[r#"
             Thread 28464 (orders) at event 13, entry of ordered: ordered at /home/ada/orders/orders.c:49
             ->    49 | struct order *ordered(int id, int pieces, double each, const char *customer) {
-            $1 = <unknown: only its low half was captured>
-            $2 = 8388608 <stale: as of event 6>
-            $3 = 0 <stale: as of event 6>
-            $4 = 518 <stale: as of event 6>
+            $xmm0 = <unknown: only its low half was captured>
+            $1 = 8388608 <stale: as of event 6>
+            $2 = 0 <stale: as of event 6>
+            $3 = 518 <stale: as of event 6>
             --- stderr
             error: $nothing is no register, and has not been set
             help: set it: set $nothing = 1
@@ -219,7 +219,7 @@ fn answers_may_be_empty() {
         "shop",
         &[
             "notes",
-            "break",
+            "break list",
             "watch",
             "output",
             "unwatch",

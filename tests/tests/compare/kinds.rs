@@ -327,13 +327,16 @@ fn a_process_as_an_argument_is_no_difference() {
 #[test]
 fn a_recording_that_lost_events_is_not_compared() {
     let scratch = Scratch::new("compare-lost");
-    let source = "#include <stdio.h>\nint step(int n) { return n + 1; }\n\
-        int main(void) { int n = 0; for (int i = 0; i < 3000000; i++) n = step(n); printf(\"%d\\n\", n); return 0; }\n";
+    // Asked for by its input, it stops the recorder, its parent, while it makes more calls than the rings hold.
+    let source = "#include <signal.h>\n#include <stdio.h>\n#include <unistd.h>\nint step(int n) { return n + 1; }\n\
+        int main(void) { int stops = getchar() == 's', n = 0; if (stops) kill(getppid(), SIGSTOP);\n\
+        for (int i = 0; i < 3000000; i++) n = step(n); if (stops) kill(getppid(), SIGCONT);\n\
+        printf(\"%d\\n\", n); return 0; }\n";
     fs::write(scratch.join("app.c"), source).expect("the test's folder is writable");
     build(scratch.path(), "gcc -O0 -g -o app app.c");
     let app = Program::new(scratch.join("app"), scratch.path());
     record(&scratch, "whole", &[], &app);
-    record(&scratch, "holes", &["--on-full", "drop"], &app);
+    record(&scratch, "holes", &["--on-full", "drop"], &app.stdin("s"));
     let lost = e2e::Hindsight::command(
         &scratch,
         &[

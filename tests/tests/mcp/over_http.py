@@ -40,7 +40,7 @@ try:
 
     async def main():
         headers = {"Authorization": f"Bearer {token}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=120) as http:
             async with Client(streamable_http_client(address, http_client=http)) as client:
                 arguments = {"recording": recording, "sql": "select count(*) as n from calls"}
                 result = await client.call_tool("debug_sql", arguments)

@@ -124,8 +124,8 @@ async def filters(tools, recording):
     await both(calls + "file ~ 'tuner[.]c$'" + end, sourceFile={"matches": "tuner[.]c$"})
     await both(calls + "ret < 0" + end, returnValue={"lessThan": 0})
     await both(calls + "ret = -1" + end, returnValue={"equals": -1})
-    await both(calls + "ret is null" + end, returnValue={"isNull": True})
-    await both(calls + "ret is not null" + end, returnValue={"isNull": False})
+    await both(calls + "ret is null and ret_f is null and ret_text is null" + end, returnValue={"isNull": True})
+    await both(calls + "(ret is not null or ret_f is not null or ret_text is not null)" + end, returnValue={"isNull": False})
     await both(calls + "ret > 0" + end, returnValue={"greaterThan": 0})
     await both(calls + "args = 'key=3'" + end, args={"equals": "key=3"})
     await both(calls + "args ~ 'key=[12]$'" + end, args={"matches": "key=[12]$"})
@@ -454,6 +454,11 @@ async def launched(tools, program, source):
     await tools("debug_breakpoint", remove=[one["id"] for one in (await tools("debug_breakpoint"))["breakpoints"]])
     done = await tools("debug_full", count=5000)
     assert 100 < done["recorded"]["instructions"] <= 5000, done
+    # Each seq is one of these instructions' own recording: the last is where the program stands.
+    assert done["seq"] == done["recorded"]["last_seq"], done
+    assert (await tools("debug_goto", to="last"))["seq"] == done["seq"], done
+    await tools("debug_goto", to="live")
+    assert "is running" not in await tools.text("debug_overview"), "it is paused"
     wrote = await tools.text("debug_history", expression="accounts[2].next", lastWrite=True)
     assert f"planted.c:{line_of(source, '// planted')}" in wrote, wrote
     await tools("debug_session", action="stop")

@@ -13,9 +13,10 @@ use server::protocol::{Code, Failure};
 use server::session::{MotionReport, StopReport};
 use server::verbs::{
     ALL, Command, CommandVisitor, Commands, CommandsArgs, Description, Does, Form, LinesOf, Needs,
-    Piece, Style, Text, WaitsFor, Word, find, visit_command,
+    Piece, Style, Text, ThreadApply, ThreadApplyArgs, Verb, WaitsFor, Word, find, visit_command,
 };
 
+use super::apply;
 use super::ask::{Common, Patience, answer, fetch};
 use super::{Link, Origin};
 use crate::duration;
@@ -111,6 +112,46 @@ fn argument(word: &'static Word) -> Arg {
 /// When the verb fails.
 pub fn run(name: &str, matches: &ArgMatches, link: &Link) -> Option<Result<u8, Error>> {
     let verb = find(name)?;
+    let (common, args) = read(verb, matches)?;
+    if verb.name == ThreadApply::NAME {
+        let words = matches.get_many::<String>("words").into_iter().flatten();
+        return Some(apply::run(common, words.cloned().collect(), link));
+    }
+    let run = Run {
+        common,
+        args,
+        link,
+        threads: None,
+    };
+    visit_command(verb.name, run)
+}
+
+/// Runs a verb that looks for these threads, or for all if there are none. `outer` is what was written before the verb.
+///
+/// # Errors
+/// When the verb fails.
+pub fn run_for(
+    threads: &[i32],
+    outer: Common,
+    (name, matches): (&str, &ArgMatches),
+    link: &Link,
+) -> Option<Result<u8, Error>> {
+    let verb = find(name)?;
+    let (own, args) = read(verb, matches)?;
+    let run = Run {
+        common: Common {
+            json: own.json || outer.json,
+            session: own.session.or(outer.session),
+        },
+        args,
+        link,
+        threads: Some(threads),
+    };
+    visit_command(verb.name, run)
+}
+
+/// Reads the words of a verb that defines its own form as fields of its arguments.
+fn read(verb: &Description, matches: &ArgMatches) -> Option<(Common, Map<String, Value>)> {
     let words = verb.words?;
     let mut common = match Common::from_arg_matches(matches) {
         Ok(common) => common,
@@ -130,7 +171,7 @@ pub fn run(name: &str, matches: &ArgMatches, link: &Link) -> Option<Result<u8, E
             args.insert(word.field.to_owned(), texts.join(" ").into());
         }
     }
-    visit_command(verb.name, Run { common, args, link })
+    Some((common, args))
 }
 
 /// Takes the options that follow an expression. In no expression is `--` before a name. Returns whether `--json` is one.
@@ -208,13 +249,23 @@ struct Run<'a> {
     common: Common,
     args: Map<String, Value>,
     link: &'a Link,
+    /// For these threads, not for the selected one; for all if there are none.
+    threads: Option<&'a [i32]>,
 }
 
 impl CommandVisitor for Run<'_> {
     type Output = Result<u8, Error>;
 
     fn visit<V: Command>(self) -> Self::Output {
-        let Run { common, args, link } = self;
+        let Run {
+            common,
+            args,
+            link,
+            threads,
+        } = self;
+        if let Some(threads) = threads {
+            return for_threads::<V>(&common, args, threads, link);
+        }
         let is_waiting = |word: &Word| word.form == Form::SecondsOption;
         let timeout = V::WORDS.iter().find(|word| is_waiting(word));
         let timeout = timeout.map(|word| args.get(word.field).and_then(Value::as_f64));
@@ -259,6 +310,25 @@ impl CommandVisitor for Run<'_> {
             false => written(&V::text(reply, &args), link.terminal()),
         })
     }
+}
+
+/// Runs a verb for several threads.
+fn for_threads<V: Command>(
+    common: &Common,
+    args: Map<String, Value>,
+    threads: &[i32],
+    link: &Link,
+) -> Result<u8, Error> {
+    let args = V::read(args).map_err(|wrong| Error::usage(wrong.message, wrong.hint))?;
+    let asked = ThreadApplyArgs {
+        threads: threads.to_owned(),
+        command: V::NAME.to_owned(),
+        args: serde_json::to_value(&args).expect("arguments are JSON"),
+    };
+    let reply = fetch::<ThreadApply>(common, link, &asked, Patience::Answer);
+    answer::<ThreadApply>(common, reply, |reply| {
+        written(&apply::text::<V>(reply, &args), link.terminal())
+    })
 }
 
 /// The expression, if it is a single word.
@@ -337,7 +407,7 @@ fn lines_at_stop(reply: &dyn Any, common: &Common, link: &Link) -> Result<Vec<St
     Ok(lines.by_ref().flat_map(|of| of.lines).collect())
 }
 
-/// Formats a text for a terminal and escapes control characters in it.
+/// Formats a text for a terminal and escapes control characters in it, but not the tabs of plain lines.
 pub fn written(text: &Text, terminal: &Terminal) -> String {
     let colour = terminal.stdout_colour;
     let part = |(style, text): &(Style, String)| {
@@ -350,7 +420,11 @@ pub fn written(text: &Text, terminal: &Terminal) -> String {
         }
     };
     let piece = |piece: &Piece| match piece {
-        Piece::Line(line) | Piece::Hint(line) => format!("{}\n", escaped(line)),
+        Piece::Line(line) => {
+            let parts: Vec<_> = line.split('\t').map(escaped).collect();
+            format!("{}\n", parts.join("\t"))
+        }
+        Piece::Hint(line) => format!("{}\n", escaped(line)),
         Piece::Styled(parts) => parts.iter().map(part).collect::<String>() + "\n",
         Piece::Table(columns, rows) => table(columns, rows, terminal),
     };

@@ -3,6 +3,7 @@
 //! `link` is the recipient and `ask` sends the request. `generic` runs the verbs that define their own form, which are
 //! most; `session` and `output` contain the others.
 
+mod apply;
 mod ask;
 mod generic;
 mod interrupt;

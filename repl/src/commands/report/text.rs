@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use debuginfo::names_function;
 use query::Report;
-use query::overview::within;
+use query::overview::{all_within, within};
 use query::report::{FunctionTime, Paths};
 use serde_json::{Value, json};
 use server::quantity::{count, duration, grouped};
@@ -73,7 +73,9 @@ fn table(
     let whole_ns: u64 = sorted.iter().map(|f| own(f)).sum();
     let names = ["self", "share", "inclusive", "calls", "function"];
     let mut table = Table::new(columns(&names));
-    for function in sorted.iter().take(args.most()) {
+    let shown = &sorted[..args.most().min(sorted.len())];
+    let names: Vec<&str> = shown.iter().map(|f| f.function.as_str()).collect();
+    for (function, name) in shown.iter().zip(all_within(&names, NAME_COLUMNS)) {
         let inclusive_ns = match args.raw {
             true => function.raw_inclusive_ns,
             false => function.inclusive_ns,
@@ -84,7 +86,7 @@ fn table(
             Some(format!("{rough}{}", share(own(function), whole_ns))),
             Some(duration(inclusive_ns)),
             Some(grouped(function.calls)),
-            Some(place(function)),
+            Some(placed(name, function)),
         ]);
     }
     table.flush(out, layout(terminal), terminal.stdout_colour)?;
@@ -113,7 +115,10 @@ fn rough_mark(function: &FunctionTime, raw: bool) -> &'static str {
 
 /// A function's name, with its place in the source if known, or else its module.
 pub(super) fn place(function: &FunctionTime) -> String {
-    let name = within(&function.function, NAME_COLUMNS);
+    placed(within(&function.function, NAME_COLUMNS), function)
+}
+
+fn placed(name: String, function: &FunctionTime) -> String {
     let file = function
         .file
         .as_deref()
