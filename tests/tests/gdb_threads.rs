@@ -105,7 +105,7 @@ fn a_verb_looks_at_each_thread() {
     {
         let thread = of["thread"].to_string();
         let one = live.ask(&["thread-apply", &thread, "print", "$sp"]);
-        assert_eq!(values(&one), [pointer.clone()], "{one:#}");
+        assert_eq!(values(&one), std::slice::from_ref(pointer), "{one:#}");
         live.ask(&["thread", &thread]);
         assert_eq!(&live.print("$sp"), pointer, "{thread}");
         live.ask(&["thread", &selected.to_string()]);

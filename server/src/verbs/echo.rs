@@ -28,7 +28,7 @@ pub struct EchoReply {
 
 impl Verb for Echo {
     const NAME: &'static str = "echo";
-    const DOC: &'static str = "Write a text: echo total is:\\n\n\nThe escapes are those of C and gdb: \\n \\t \\a \\b \\e \\f \\r \\v \\\\ \\\" and up to three octal digits; a backslash before a space keeps it at the beginning. The text's last line ends in any case.";
+    const DOC: &'static str = "Write a text: echo total is:\\n\n\nThe escapes are those of C and gdb: \\n \\t \\a \\b \\e \\f \\r \\v \\\" and up to three octal digits; a backslash before a space keeps it at the beginning. The text's last line ends in any case.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     type Args = EchoArgs;

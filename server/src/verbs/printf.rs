@@ -52,7 +52,7 @@ const LONGEST: usize = 10_000;
 
 impl Verb for Printf {
     const NAME: &'static str = "printf";
-    const DOC: &'static str = "Print formatted values: printf \"%d of %s\\n\", n, name\n\nThe format is that of C: %d %i %u %x %o %c %s %p %f %e %g %%, with flags, width and precision, and the escapes \\n \\t \\a \\b \\e \\f \\r \\v \\\\ \\\". The value's type sets its size, unless hh, h, l, ll, j, t or z does. logpoint writes such texts each time the program passes a place.";
+    const DOC: &'static str = "Print formatted values: printf \"%d of %s\\n\", n, name\n\nThe format is that of C: %d %i %u %x %o %c %s %p %f %e %g %%, with flags, width and precision, and the escapes \\n \\t \\a \\b \\e \\f \\r \\v \\\". The value's type sets its size, unless hh, h, l, ll, j, t or z does. logpoint writes such texts each time the program passes a place.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;
