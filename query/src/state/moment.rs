@@ -167,6 +167,27 @@ pub fn why_meaningless(
     Ok(error.and_then(|error| error.is_meaningless.then_some(error.why)))
 }
 
+/// Evaluates at the last event, in no frame: with the modules that are loaded then.
+///
+/// # Errors
+/// The files cannot be read.
+pub fn without_frames<R>(
+    timeline: &Timeline,
+    ask: impl FnOnce(&Context<'_>) -> R,
+) -> replay::Result<R> {
+    let seq = timeline.last();
+    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
+    let machine = moment.machine();
+    Ok(ask(&Context {
+        space: &moment.space,
+        machine: &machine,
+        frames: &[],
+        index: 0,
+        calls: None,
+        kept: None,
+    }))
+}
+
 /// Returns why a variable that is named with its function is known at no event, if so: no function of that name has it.
 ///
 /// # Errors
@@ -175,27 +196,18 @@ pub fn why_never(timeline: &Timeline, name: &str) -> replay::Result<Option<Diagn
     let Some(path) = expr::path_of(name) else {
         return Ok(None);
     };
-    let seq = timeline.last();
-    let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
-    let machine = moment.machine();
-    let context = Context {
-        space: &moment.space,
-        machine: &machine,
-        frames: &[],
-        index: 0,
-        calls: None,
-        kept: None,
-    };
     let named = Expr::new(ExprKind::Name(name.to_owned()), Span::default());
-    let error = expr::evaluate(&named, &context).err();
+    let (error, near) = without_frames(timeline, |context| {
+        let near = context.space.near(0).into_iter();
+        let near: Vec<u32> = near.map(|own| own.number).collect();
+        (expr::evaluate(&named, context).err(), near)
+    })?;
     let Some(error) = error.filter(|error| error.missing == Some(Missing::OfFunction)) else {
         return Ok(None);
     };
     // The code of a library sees functions of its own.
-    let near = moment.space.near(0);
-    let is_near = |number: u32| near.iter().any(|own| own.number == number);
     let all = timeline.modules().all_usable();
-    let mut others = all.iter().filter(|other| !is_near(other.number));
+    let mut others = all.iter().filter(|other| !near.contains(&other.number));
     let is_elsewhere = others.any(|other| !other.functions_matching(path).is_empty());
     Ok((!is_elsewhere).then(|| error.into()))
 }

@@ -13,6 +13,8 @@ use replay::history::{HistoryScope, Stand};
 use replay::{Instant, Moment, Timeline, Tracked};
 use values::{RenderOptions, render_known};
 
+use super::moment::without_frames;
+
 /// Writes that are looked for at once.
 const AT_ONCE: usize = 256;
 
@@ -145,19 +147,10 @@ impl Writes {
 }
 
 fn parsed(timeline: &Timeline, text: &str) -> replay::Result<Expr> {
-    let last = timeline.last();
-    let moment = Moment::at(timeline, last, timeline.thread_at(last)?, 1)?;
-    let machine = moment.machine();
-    let context = Context {
-        space: &moment.space,
-        machine: &machine,
-        frames: &[],
-        index: 0,
-        calls: None,
-        kept: None,
-    };
-    let is_type = |name: &str| expr::is_type(name, &context);
-    expr::parse_with(text, &is_type).map_err(|error| {
+    let parsed = without_frames(timeline, |context| {
+        expr::parse_with(text, &|name: &str| expr::is_type(name, context))
+    })?;
+    parsed.map_err(|error| {
         wrong(Diagnostic {
             message: format!("the expression \"{text}\": {error}"),
             hint: error.hint,
