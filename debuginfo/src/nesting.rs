@@ -64,6 +64,11 @@ impl ScopeTable {
         ScopeTable(scopes)
     }
 
+    /// Returns the offsets of all scopes.
+    pub(crate) fn starts(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().map(|scope| scope.start)
+    }
+
     /// Returns the last scope that begins before `offset`, then those around it, innermost first. Not all of them
     /// contain `offset`.
     pub(crate) fn near(&self, offset: usize) -> impl Iterator<Item = &Scope> {

@@ -1,5 +1,6 @@
 //! Every instruction: records what a program cannot compute by itself (what the kernel and the processor decided), and runs it again.
 
+pub mod abi;
 mod digest;
 mod error;
 mod log;

@@ -83,6 +83,10 @@ pub enum ExprKind {
     SizeOf(Box<Expr>),
     /// The size in bytes of a value of the type.
     SizeOfType(TypeName),
+    /// The alignment in bytes of the expression's type. The expression may also be the name of a type.
+    AlignOf(Box<Expr>),
+    /// The alignment in bytes of the type.
+    AlignOfType(TypeName),
     /// A call, or a conversion if `function` is the name of a type.
     Call {
         /// A name, a method (a member) or a pointer to a function.
@@ -258,12 +262,16 @@ pub enum BinaryOp {
     Multiply,
     Divide,
     Remainder,
+    /// C++'s `object.*pointer`, with a pointer to members.
+    Select,
+    /// C++'s `object->*pointer`. Both forms mean the same.
+    SelectBehind,
 }
 
 impl BinaryOp {
     /// All operators in all their spellings. Longer spellings come before their prefixes. The first spelling of each
     /// operator is the one that is printed.
-    pub(crate) const SPELLINGS: [(&'static str, BinaryOp); 21] = [
+    pub(crate) const SPELLINGS: [(&'static str, BinaryOp); 23] = [
         ("==", BinaryOp::Equal),
         ("!=", BinaryOp::NotEqual),
         ("===", BinaryOp::Equal),
@@ -285,6 +293,8 @@ impl BinaryOp {
         ("*", BinaryOp::Multiply),
         ("/", BinaryOp::Divide),
         ("%", BinaryOp::Remainder),
+        (".*", BinaryOp::Select),
+        ("->*", BinaryOp::SelectBehind),
     ];
 
     /// Returns the operator as text.
@@ -292,6 +302,11 @@ impl BinaryOp {
     pub fn symbol(self) -> &'static str {
         let found = BinaryOp::SPELLINGS.iter().find(|(_, op)| *op == self);
         found.map_or("?", |(text, _)| text)
+    }
+
+    /// Returns whether it selects a member: the result has a place.
+    pub(crate) fn selects(self) -> bool {
+        matches!(self, BinaryOp::Select | BinaryOp::SelectBehind)
     }
 
     /// Returns the precedence, as in C. Higher binds tighter.
@@ -309,6 +324,7 @@ impl BinaryOp {
             BinaryOp::Repeat => 9,
             BinaryOp::Add | BinaryOp::Subtract => 10,
             BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Remainder => 11,
+            BinaryOp::Select | BinaryOp::SelectBehind => 12,
         }
     }
 }
@@ -354,11 +370,13 @@ macro_rules! show_operands {
             ExprKind::Name(_)
             | ExprKind::Register(_)
             | ExprKind::Literal(_)
-            | ExprKind::SizeOfType(_) => {}
+            | ExprKind::SizeOfType(_)
+            | ExprKind::AlignOfType(_) => {}
             ExprKind::Member { of, .. }
             | ExprKind::Unary(_, of)
             | ExprKind::Cast { of, .. }
-            | ExprKind::SizeOf(of) => $see(of),
+            | ExprKind::SizeOf(of)
+            | ExprKind::AlignOf(of) => $see(of),
             ExprKind::Index { of, index } => {
                 $see(of);
                 $see(index);

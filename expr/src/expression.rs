@@ -91,8 +91,8 @@ fn is_of_operands(expr: &Expr, names: &mut Vec<String>) -> bool {
         }
         ExprKind::Literal(literal) => !matches!(literal, Literal::Text(_)),
         ExprKind::Unary(operator, _) => !matches!(operator, UnaryOp::Deref | UnaryOp::AddressOf),
-        // Repeated values are in memory.
-        ExprKind::Binary(operator, ..) => *operator != BinaryOp::Repeat,
+        // Repeated and selected values are in memory.
+        ExprKind::Binary(operator, ..) => *operator != BinaryOp::Repeat && !operator.selects(),
         ExprKind::Conditional { .. } => true,
         _ => false,
     };

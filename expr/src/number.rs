@@ -62,6 +62,17 @@ impl IntKind {
         IntKind { bits, ..self }
     }
 
+    /// Returns the kind to which a bit field of `width` bits is promoted, whose declared type has this kind: to `int` if that
+    /// holds all values of so many bits (C17 6.3.1.1, C++ [conv.prom]). gdb computes with the declared type instead, and
+    /// says that `bits - 5 < 0` is false for an `unsigned bits : 3`; the program says that it is true.
+    pub(crate) fn of_bit_field(self, width: u64) -> IntKind {
+        match width {
+            0..32 => IntKind::INT,
+            32 => IntKind { bits: 32, ..self },
+            _ => self,
+        }
+    }
+
     /// Returns the common kind of two operands, after promotion.
     pub(crate) fn common(self, other: IntKind) -> IntKind {
         let (a, b) = (self.promoted(), other.promoted());

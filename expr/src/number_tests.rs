@@ -91,3 +91,16 @@ fn floats_become_the_nearest_integers() {
     assert_eq!(to(f64::NAN, true, 64), 0);
     assert_eq!(to(1e300, false, 128), -1);
 }
+
+#[test]
+fn bit_fields_become_int_if_it_holds_them() {
+    let kind = |signed, bits| IntKind { signed, bits };
+    let unsigned = kind(false, 32);
+    assert_eq!(unsigned.of_bit_field(3), IntKind::INT);
+    assert_eq!(unsigned.of_bit_field(31), IntKind::INT);
+    assert_eq!(unsigned.of_bit_field(32), unsigned);
+    assert_eq!(IntKind::UNSIGNED_LONG.of_bit_field(5), IntKind::INT);
+    assert_eq!(IntKind::UNSIGNED_LONG.of_bit_field(32), unsigned);
+    assert_eq!(IntKind::LONG.of_bit_field(32), IntKind::INT);
+    assert_eq!(IntKind::LONG.of_bit_field(40), IntKind::LONG);
+}

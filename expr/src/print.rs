@@ -50,6 +50,8 @@ impl fmt::Display for Expr {
             ExprKind::Cast { to, of, .. } => write!(f, "({} as {to})", Operand(of)),
             ExprKind::SizeOf(of) => write!(f, "(sizeof {})", Operand(of)),
             ExprKind::SizeOfType(of) => write!(f, "(sizeof({of}))"),
+            ExprKind::AlignOf(of) => write!(f, "(alignof({of}))"),
+            ExprKind::AlignOfType(of) => write!(f, "(alignof({of}))"),
             ExprKind::Call {
                 function,
                 arguments,

@@ -14,14 +14,16 @@ use server::client::{Client, Wait};
 use server::os_text::OsText;
 use server::paths::Paths;
 use server::protocol::{Code, Failure};
-use server::session::{MotionReport, SessionReport};
-use server::verbs::{Close, Command as Written, Does, Needs, Nothing, Open, OpenArgs, Verb};
+use server::verbs::{
+    Close, Command as Written, Does, Needs, Nothing, Open, OpenArgs, Position, Status, Verb,
+};
 use tokio::sync::Notify;
 
 use crate::current::{Current, only_one};
 use crate::full::Recorders;
 use crate::recordings::Recordings;
 use crate::text;
+use crate::tools::Page;
 use crate::words;
 
 /// How long the daemon may be silent if there is no time limit.
@@ -37,6 +39,8 @@ pub struct Gateway {
     pub(crate) recorders: Recorders,
     /// Patterns of functions for the next program, from `debug_trace`.
     pub(crate) patterns: Mutex<Vec<String>>,
+    /// The changes that `debug_history` has found last.
+    pub(crate) history: Mutex<Option<Arc<Page>>>,
     calls: Mutex<HashMap<u64, Arc<Cancel>>>,
     next_call: AtomicU64,
     /// The only client sends nothing more.
@@ -54,6 +58,7 @@ impl Gateway {
             recordings: Recordings::default(),
             recorders: Recorders::default(),
             patterns: Mutex::default(),
+            history: Mutex::default(),
             calls: Mutex::default(),
             next_call: AtomicU64::new(0),
             is_left: AtomicBool::new(false),
@@ -74,6 +79,7 @@ impl Gateway {
             cancel,
             progress,
             current,
+            whose: Whose::default(),
             cursor: 0,
             _end: Arc::new(End(Arc::clone(self), number)),
         }
@@ -171,16 +177,19 @@ pub struct Context {
     pub(crate) gateway: Arc<Gateway>,
     cancel: Arc<Cancel>,
     progress: Arc<dyn Fn(&str) + Send + Sync>,
-    current: Arc<Current>,
+    pub(crate) current: Arc<Current>,
+    /// What the call is about.
+    pub whose: Whose,
     /// How many entries of the answer the caller has seen.
     pub cursor: usize,
     _end: Arc<End>,
 }
 
 impl Context {
-    /// The same call, whose caller has seen `cursor` entries.
-    pub fn from(&self, cursor: usize) -> Context {
+    /// The same call, about `whose`. Its caller has seen `cursor` entries.
+    pub fn about(&self, whose: Whose, cursor: usize) -> Context {
         Context {
+            whose,
             cursor,
             ..self.clone()
         }
@@ -244,40 +253,33 @@ impl Context {
         Ok(text::plain(&V::text(&reply, args)))
     }
 
-    /// Returns the session of a call: the one that it names, or that of its recording, which is opened once.
+    /// Returns the session of this call: the one that it names, or that of its recording, which is opened once.
     ///
     /// # Errors There is no such recording, or the daemon cannot be reached.
-    pub fn session(&self, whose: &Whose) -> Result<Option<u32>, Failure> {
-        match whose {
-            Whose {
-                recording: Some(_),
-                session_id: Some(_),
-            } => Err(both()),
-            Whose {
-                recording: None,
-                session_id: Some(SessionId(session)),
-            } => {
-                let at = self.ask::<server::verbs::Position>(Some(*session), &Nothing {});
+    pub fn session(&self) -> Result<Option<u32>, Failure> {
+        match (&self.whose.session_id, &self.whose.recording) {
+            (Some(_), Some(_)) => Err(both()),
+            (Some(SessionId(session)), None) => {
+                let at = self.ask::<Position>(Some(*session), &Nothing {});
                 // The verb itself says that there is no such session.
                 if let Ok(at) = at {
                     self.current.set(*session, &at.recording);
                 }
                 Ok(Some(*session))
             }
-            Whose {
-                recording: Some(name),
-                ..
-            } => {
-                let folder = folder(name)?;
-                let session = self.opened(&folder)?;
-                self.current.set(session, &folder);
-                Ok(Some(session))
-            }
-            Whose {
-                recording: None,
-                session_id: None,
-            } => self.unnamed(),
+            (None, Some(name)) => self.open(Path::new(name)).map(Some),
+            (None, None) => self.unnamed(),
         }
+    }
+
+    /// Opens a recording as a session, which calls that name none then mean.
+    ///
+    /// # Errors There is no such recording, or the daemon cannot be reached.
+    pub fn open(&self, recording: &Path) -> Result<u32, Failure> {
+        let folder = folder(recording)?;
+        let session = self.opened(&folder)?;
+        self.current.set(session, &folder);
+        Ok(session)
     }
 
     /// Returns the session of a call that names none: that of the last call. `None`: the daemon chooses, as there is only
@@ -286,7 +288,7 @@ impl Context {
         if let Some(named) = self.current.get() {
             return Ok(Some(named.session));
         }
-        if let Some(recording) = self.current.recorder() {
+        if let Some(recording) = self.current.recording() {
             if self.gateway.recorders.is_running(&recording) {
                 let message = format!(
                     "every instruction is still being recorded into {}",
@@ -295,67 +297,61 @@ impl Context {
                 return Err(Failure::new(Code::NotStopped, message)
                     .hint("wait for the program's end: debug_wait; or end it: debug_session {\"action\": \"stop\"} with this recording"));
             }
-            let name = recording.to_string_lossy().into_owned();
-            return self.session(&Whose::either(None, Some(name)));
+            return self.open(&recording).map(Some);
         }
         // Without a daemon, the verb says that there is no session.
-        let status = self.ask::<server::verbs::Status>(None, &Nothing {});
+        let status = self.ask::<Status>(None, &Nothing {});
         let sessions = status.map(|status| status.sessions).unwrap_or_default();
         only_one(&sessions, &std::env::current_dir().unwrap_or_default())?;
         Ok(None)
     }
 
-    /// Makes the session to which a wait has turned that of calls that name none.
-    pub fn turned(&self, report: &MotionReport) {
-        self.current.set(report.session, &report.recording);
-    }
-
-    /// Makes the recording of a recorder that still runs what calls mean that name no session.
-    pub fn records(&self, recording: &Path) {
-        self.current.set_recorder(recording);
-    }
-
-    /// Returns the recording of the recorder that calls mean which name no session.
-    pub fn recorder(&self) -> Option<PathBuf> {
-        self.current.recorder()
-    }
-
-    /// Makes a session that this call has begun that of calls that name none.
-    pub fn begun(&self, report: &SessionReport) {
-        self.current.set(report.session, &report.recording);
-    }
-
-    /// Returns the folder of a call's recording.
+    /// Returns the folder of this call's recording, which calls that name none then mean.
     ///
     /// # Errors
     /// There is none.
-    pub fn recording(&self, whose: &Whose) -> Result<PathBuf, Failure> {
-        match whose {
-            Whose {
-                recording: Some(_),
-                session_id: Some(_),
-            } => Err(both()),
-            Whose {
-                recording: Some(name),
-                ..
-            } => folder(name),
-            whose => {
-                let session = self.session(whose)?;
-                let at = self.ask::<server::verbs::Position>(session, &Nothing {});
-                let gone = |failure| {
-                    // A session that was ended has left its recording.
-                    let named = self.current.get().filter(|_| whose.session_id.is_none());
-                    named.map(|named| named.recording).ok_or(failure)
-                };
-                at.map(|at| at.recording).or_else(gone)
+    pub fn recording(&self) -> Result<PathBuf, Failure> {
+        match (&self.whose.session_id, &self.whose.recording) {
+            (Some(_), Some(_)) => Err(both()),
+            (None, Some(name)) => {
+                let folder = folder(Path::new(name))?;
+                self.current.set_recording(&folder);
+                Ok(folder)
             }
+            (session_id, None) => self.recording_of_session(session_id.is_none()),
         }
+    }
+
+    /// Returns the folder of the recording of this call's session. With `is_last`, that is the session of the last call.
+    fn recording_of_session(&self, is_last: bool) -> Result<PathBuf, Failure> {
+        let named = self.current.recording().filter(|_| is_last);
+        if let Some(recording) = named
+            && !self.gateway.recorders.is_running(&recording)
+        {
+            return folder(&recording);
+        }
+        let session = self.session()?;
+        let at = self.ask::<Position>(session, &Nothing {});
+        let gone = |failure| {
+            // A session that was ended has left its recording.
+            let named = self.current.get().filter(|_| is_last);
+            named.map(|named| named.recording).ok_or(failure)
+        };
+        at.map(|at| at.recording).or_else(gone)
+    }
+
+    /// Opens this call's recording for SQL.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn opened_recording(&self) -> Result<Arc<query::Session>, Failure> {
+        self.gateway.recordings.open(&self.recording()?)
     }
 
     fn opened(&self, folder: &Path) -> Result<u32, Failure> {
         let known = lock(&self.gateway.opened).get(folder).copied();
         if let Some(session) = known {
-            let is_there = self.ask::<server::verbs::Position>(Some(session), &Nothing {});
+            let is_there = self.ask::<Position>(Some(session), &Nothing {});
             if is_there.is_ok_and(|at| at.recording == folder) {
                 return Ok(session);
             }
@@ -377,22 +373,13 @@ impl Context {
 }
 
 /// Which session or recording a call is about; neither: that of the last call.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Whose {
-    /// A session.
+    /// The session [default: that of the last call]
     pub session_id: Option<SessionId>,
-    /// A recording.
+    /// A recording, instead of a session
     pub recording: Option<String>,
-}
-
-impl Whose {
-    /// A session or a recording.
-    pub fn either(session_id: Option<SessionId>, recording: Option<String>) -> Whose {
-        Whose {
-            session_id,
-            recording,
-        }
-    }
 }
 
 /// The number of a session, which models also write as a text.
@@ -422,8 +409,10 @@ impl JsonSchema for SessionId {
 }
 
 /// Finds the folder of a recording.
-fn folder(name: &str) -> Result<PathBuf, Failure> {
-    let path = Path::new(name);
+///
+/// # Errors
+/// There is none, or it cannot be completed.
+pub fn folder(path: &Path) -> Result<PathBuf, Failure> {
     if server::past::is_core_file(path) {
         return server::past::located(path, None);
     }

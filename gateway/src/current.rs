@@ -20,8 +20,8 @@ pub(crate) enum Chosen {
     None,
     /// A session.
     Session(Named),
-    /// The recording of a recorder that may still run.
-    Recorder(PathBuf),
+    /// A recording that no session has opened; its recorder may still run.
+    Recording(PathBuf),
 }
 
 /// A session, and where it is recorded.
@@ -42,23 +42,27 @@ impl Current {
         });
     }
 
-    /// Makes the recording of a recorder that still runs what calls mean that name no session.
-    pub fn set_recorder(&self, recording: &Path) {
-        *lock(&self.0) = Chosen::Recorder(recording.to_owned());
+    /// Makes this recording what calls mean that name no session. If it is that of the current session, the session stays.
+    pub fn set_recording(&self, recording: &Path) {
+        let mut chosen = lock(&self.0);
+        let is_chosen = |named: &Named| named.recording == recording;
+        if !matches!(&*chosen, Chosen::Session(named) if is_chosen(named)) {
+            *chosen = Chosen::Recording(recording.to_owned());
+        }
     }
 
     /// Returns the session of calls that name none, if an earlier call has begun or named one.
     pub fn get(&self) -> Option<Named> {
         match &*lock(&self.0) {
             Chosen::Session(named) => Some(named.clone()),
-            Chosen::None | Chosen::Recorder(_) => None,
+            Chosen::None | Chosen::Recording(_) => None,
         }
     }
 
-    /// Returns the recording that a recorder makes which the last call has begun.
-    pub fn recorder(&self) -> Option<PathBuf> {
+    /// Returns the recording that the last call has named or begun to record, if no session has opened it.
+    pub fn recording(&self) -> Option<PathBuf> {
         match &*lock(&self.0) {
-            Chosen::Recorder(recording) => Some(recording.clone()),
+            Chosen::Recording(recording) => Some(recording.clone()),
             Chosen::None | Chosen::Session(_) => None,
         }
     }
@@ -125,12 +129,14 @@ mod tests {
         current.set(1, Path::new("/a"));
         current.set(2, Path::new("/b"));
         assert_eq!(current.get().map(|named| named.session), Some(2));
-        current.set_recorder(Path::new("/c"));
+        current.set_recording(Path::new("/c"));
         assert_eq!(
-            (current.get(), current.recorder()),
+            (current.get(), current.recording()),
             (None, Some("/c".into()))
         );
         current.set(3, Path::new("/c"));
-        assert_eq!(current.recorder(), None);
+        assert_eq!(current.recording(), None);
+        current.set_recording(Path::new("/c"));
+        assert_eq!(current.get().map(|named| named.session), Some(3));
     }
 }

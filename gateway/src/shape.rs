@@ -1,10 +1,12 @@
 //! Replies of verbs in the words of the tools: `sessionId`, `threadId`, `paused`.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use server::inspect::short_name;
 use server::protocol::Failure;
 use server::session::{
-    MotionReport, PlaceReport, ReasonReport, SessionReport, StateWord, StopReport, WatchChange,
+    ExitReport, MotionReport, PlaceReport, ReasonReport, SessionReport, StateWord, StopReport,
+    WatchChange,
 };
 use server::verbs::{Nothing, Position, ProbeReport};
 
@@ -21,32 +23,41 @@ pub fn status(state: StateWord) -> &'static str {
     }
 }
 
+/// A field that is left out if it is 0 or an empty list.
+fn unless_nothing(value: impl Serialize) -> Value {
+    let value = json!(value);
+    match is_nothing(&value) {
+        true => Value::Null,
+        false => value,
+    }
+}
+
+/// Returns whether a value is 0 or an empty list.
+pub fn is_nothing(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty) || *value == json!(0)
+}
+
+/// How a program ended.
+fn exit(report: Option<&ExitReport>) -> Map<String, Value> {
+    object([
+        ("exit", json!(report.map(|exit| &exit.text))),
+        ("exitCode", json!(report.and_then(|exit| exit.code))),
+    ])
+}
+
 /// A session.
 pub fn session(report: &SessionReport) -> Map<String, Value> {
     let mut fields = object([
         ("sessionId", json!(report.session)),
         ("status", json!(status(report.status))),
         ("program", json!(report.program)),
-        (
-            "pid",
-            if report.pid == 0 {
-                Value::Null
-            } else {
-                json!(report.pid)
-            },
-        ),
+        ("pid", unless_nothing(report.pid)),
         ("recording", json!(report.recording)),
         ("seq", json!(report.past)),
-        ("exit", json!(report.exit.as_ref().map(|exit| &exit.text))),
-        (
-            "exitCode",
-            json!(report.exit.as_ref().and_then(|exit| exit.code)),
-        ),
         ("calls", json!(report.calls)),
+        ("warnings", unless_nothing(&report.warnings)),
     ]);
-    if !report.warnings.is_empty() {
-        fields.insert("warnings".to_owned(), json!(report.warnings));
-    }
+    fields.extend(exit(report.exit.as_ref()));
     if let Some(at) = &report.stop {
         fields.extend(stop(at));
     }
@@ -60,20 +71,14 @@ pub fn motion(context: &Context, report: &MotionReport) -> Result<Map<String, Va
     let mut fields = object([
         ("sessionId", json!(report.session)),
         ("status", json!(status(report.status))),
-        ("exit", json!(report.exit.as_ref().map(|exit| &exit.text))),
-        (
-            "exitCode",
-            json!(report.exit.as_ref().and_then(|exit| exit.code)),
-        ),
         ("threadEnded", json!(report.thread_ended)),
-        ("returned", returned(report)),
+        ("returned", json!(report.returned)),
+        ("morePausedThreads", unless_nothing(report.more_stops)),
     ]);
-    if report.more_stops > 0 {
-        fields.insert("morePausedThreads".to_owned(), json!(report.more_stops));
-    }
+    fields.extend(exit(report.exit.as_ref()));
     if let Some(followed) = &report.followed {
         // Calls that name no session mean the one that goes on.
-        context.turned(report);
+        context.current.set(report.session, &report.recording);
         fields.insert("program".to_owned(), json!(followed.program));
         fields.insert("recording".to_owned(), json!(report.recording));
     }
@@ -88,13 +93,6 @@ pub fn motion(context: &Context, report: &MotionReport) -> Result<Map<String, Va
         }
     }
     Ok(fields)
-}
-
-fn returned(report: &MotionReport) -> Value {
-    match &report.returned {
-        None => Value::Null,
-        Some(returned) => serde_json::to_value(returned).unwrap_or_default(),
-    }
 }
 
 /// A stop of a thread, without the facts about the program as a whole.
@@ -121,18 +119,12 @@ pub fn place(place: &PlaceReport) -> Map<String, Value> {
     let is_bare = place.function.is_none() && place.line.is_none();
     // An unknown place is described in words.
     let is_address = place.address.starts_with("0x");
+    let address = Some(&place.address).filter(|_| is_bare && is_address);
     object([
         ("function", json!(short(place))),
         ("file", json!(place.file)),
         ("line", json!(place.line)),
-        (
-            "address",
-            if is_bare && is_address {
-                json!(place.address)
-            } else {
-                Value::Null
-            },
-        ),
+        ("address", json!(address)),
     ])
 }
 
@@ -221,20 +213,13 @@ fn event(
         true => "event",
         false => "breakpoint",
     };
-    let unless_empty = |is_empty: bool, value: Value| match is_empty {
-        true => Value::Null,
-        false => value,
-    };
     object([
         ("reason", json!(reason)),
-        (
-            "breakpoints",
-            unless_empty(breaks.is_empty(), json!(breaks)),
-        ),
+        ("breakpoints", unless_nothing(breaks)),
         ("seq", json!(seq)),
-        ("steps", unless_empty(steps == 0, json!(steps))),
+        ("steps", unless_nothing(steps)),
         ("event", json!(what)),
-        ("changed", unless_empty(changed.is_empty(), json!(changed))),
+        ("changed", unless_nothing(changed)),
     ])
 }
 
@@ -246,19 +231,10 @@ pub fn probe(report: &ProbeReport) -> Value {
         ("condition", json!(report.condition)),
         ("message", json!(report.template)),
         ("note", json!(report.message)),
-        (
-            "hits",
-            if report.hits > 0 {
-                json!(report.hits)
-            } else {
-                Value::Null
-            },
-        ),
+        ("hits", unless_nothing(report.hits)),
         ("code", json!(report.code)),
+        ("hitCount", unless_nothing(report.hit_count)),
     ]);
-    if report.hit_count > 0 {
-        fields.insert("hitCount".to_owned(), json!(report.hit_count));
-    }
     if !report.enabled {
         fields.insert("enabled".to_owned(), json!(false));
     }

@@ -10,7 +10,7 @@ use server::protocol::Failure;
 
 use crate::answer::Answer;
 use crate::budget::{self, Cursor};
-use crate::context::Context;
+use crate::context::{Context, Whose};
 use crate::words;
 
 /// A tool: a file of `tools/`.
@@ -21,13 +21,47 @@ pub trait Tool {
     const DOC: &'static str;
     /// It changes neither a program nor a recording.
     const READ_ONLY: bool;
-    /// Its parameters.
+    /// What its calls are about.
+    const ABOUT: About = About::Either("A recording, instead of a session");
+    /// Its other parameters.
     type Args: DeserializeOwned + JsonSchema;
 
     /// Does it.
     ///
     /// # Errors Why it failed, with the code of the verb.
     fn run(context: &Context, args: Self::Args) -> Result<Answer, Failure>;
+}
+
+/// What the calls of a tool are about, which parameters name that all such tools share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// A session or a recording; the text says what the recording is for.
+    Either(&'static str),
+    /// A session.
+    Session,
+    /// Something else.
+    Other,
+}
+
+impl About {
+    /// The names of these parameters.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            About::Either(_) => &["sessionId", "recording"],
+            About::Session => &["sessionId"],
+            About::Other => &[],
+        }
+    }
+
+    /// The schemas of these parameters.
+    fn properties(self) -> Map<String, Value> {
+        let mut properties = properties(&mut schema_of::<Whose>());
+        properties.retain(|name, _| self.names().contains(&name.as_str()));
+        if let About::Either(doc) = self {
+            properties["recording"]["description"] = doc.into();
+        }
+        properties
+    }
 }
 
 /// A tool without its types.
@@ -73,13 +107,31 @@ impl Described {
 }
 
 fn run<T: Tool>(context: &Context, mut args: Map<String, Value>) -> Result<String, Failure> {
+    are_known::<T>(&args)?;
     let budget = number(&mut args, "budget")?.unwrap_or(budget::DEFAULT);
     let cursor = cursor(&mut args)?;
-    let args = serde_path_to_error::deserialize(Value::Object(args))
-        .map_err(|error| mistaken(T::NAME, &error))?;
-    let context = context.from(cursor.entries);
+    let about = T::ABOUT.names().iter();
+    let about = about.filter_map(|name| args.remove_entry(*name)).collect();
+    let context = context.about(read(T::NAME, about)?, cursor.entries);
+    let args = read(T::NAME, args)?;
     let answer = T::run(&context, args).map_err(words::failure)?;
     Ok(budget::fit(answer, budget, cursor))
+}
+
+/// Refuses parameters that the tool does not have.
+fn are_known<T: Tool>(args: &Map<String, Value>) -> Result<(), Failure> {
+    let known = properties(&mut schema::<T>());
+    let Some(wrong) = args.keys().find(|name| !known.contains_key(*name)) else {
+        return Ok(());
+    };
+    let names: Vec<&str> = known.keys().map(String::as_str).collect();
+    let message = format!("{} has no parameter \"{wrong}\"", T::NAME);
+    Err(Failure::bad_request(message).hint(format!("parameters: {}", names.join(", "))))
+}
+
+/// Reads parameters of a tool.
+fn read<P: DeserializeOwned>(tool: &str, args: Map<String, Value>) -> Result<P, Failure> {
+    serde_path_to_error::deserialize(Value::Object(args)).map_err(|error| mistaken(tool, &error))
 }
 
 /// The names of kinds of parameters in errors, by serde's expectation.
@@ -146,15 +198,25 @@ fn number(args: &mut Map<String, Value>, name: &str) -> Result<Option<usize>, Fa
     number.map(Some).ok_or_else(wrong)
 }
 
-fn schema<T: Tool>() -> Value {
+/// Takes the parameters out of a schema.
+fn properties(schema: &mut Value) -> Map<String, Value> {
+    match schema["properties"].take() {
+        Value::Object(properties) => properties,
+        _ => Map::new(),
+    }
+}
+
+fn schema_of<P: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         // Some clients do not follow references.
         settings.inline_subschemas = true;
     });
-    let mut schema = settings
-        .into_generator()
-        .into_root_schema_for::<T::Args>()
-        .to_value();
+    let generator = settings.into_generator();
+    generator.into_root_schema_for::<P>().to_value()
+}
+
+fn schema<T: Tool>() -> Value {
+    let mut schema = schema_of::<T::Args>();
     let Some(fields) = schema.as_object_mut() else {
         return schema;
     };
@@ -163,6 +225,7 @@ fn schema<T: Tool>() -> Value {
     }
     let properties = fields.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {
+        properties.extend(T::ABOUT.properties());
         properties.insert(
             "budget".to_owned(),
             json!({

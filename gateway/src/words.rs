@@ -5,245 +5,17 @@
 use serde_json::json;
 use server::protocol::{Failure, Notice};
 
-/// Phrases of hints about the command line, and their counterparts here. A longer phrase precedes those that it
-/// contains.
-const WORDS: &[(&str, &str)] = &[
-    (
-        "look at its recording: hindsight goto last",
-        r#"look at its recording: debug_goto {"to": "last"}"#,
-    ),
-    (
-        "stop in one, for example by break ",
-        "stop in one, for example by debug_breakpoint with function ",
-    ),
-    (
-        ", finish, step-back; then ask again",
-        r#", debug_continue {"action": "step-out"}, debug_goto {"back": "step"}; then ask again"#,
-    ),
-    (
-        "-f 'module:libc.so*' records them",
-        r#"debug_launch {"memory": true} records them"#,
-    ),
-    (
-        "hindsight record --full --memory PROGRAM",
-        r#"debug_launch {"full": true, "memory": true}"#,
-    ),
-    (
-        "hindsight record --memory PROGRAM",
-        r#"debug_launch {"memory": true}"#,
-    ),
-    (
-        "it is in a library that is loaded later: --pending",
-        "check the name; in a library that is loaded later it is not found",
-    ),
-    ("hindsight start --break ", "debug_launch with breakAt "),
-    ("hindsight watch ", "debug_breakpoint with watch "),
-    (
-        "log it in each call: --log-writes ",
-        "log it in each call: debug_launch with logWrites ",
-    ),
-    (
-        "see it at each pass: --logpoint ",
-        "see it at each pass: debug_logpoint at ",
-    ),
-    (
-        "find every write afterwards: record --full, then last-write ",
-        "find every write afterwards: debug_launch with full, then debug_history with lastWrite of ",
-    ),
-    (
-        "name a folder made by \"hindsight record\"",
-        r#"debug_session {"action": "list"} shows recordings"#,
-    ),
-    (
-        "record fewer functions with -f or -x, limit the size with --max-size, or delete recordings with hindsight rm",
-        "record fewer functions: debug_launch with functions or exclude; or have recordings deleted",
-    ),
-    (
-        r#"`hindsight sql REC "SELECT name FROM functions"` of a recording without -f lists names"#,
-        r#"debug_sql {"sql": "SELECT name FROM functions"} lists names if all functions were recorded"#,
-    ),
-    (
-        "give more with hindsight sql --memory 8GB, or ask for less",
-        "ask for less",
-    ),
-    (
-        "see what there is with: hindsight check ",
-        "see what there is with debug_overview of ",
-    ),
-    (
-        "set one breakpoint with many places: break --function 'parse_*'",
-        "set one breakpoint with many places: debug_breakpoint with the function parse_*",
-    ),
-    (
-        "--limit N, or a narrower expression",
-        "a narrower expression",
-    ),
-    ("; --program FILE names the program", ""),
-    (
-        "hindsight record --children",
-        "hindsight record with its option children, in a shell",
-    ),
-    (
-        "break LOCATION --pending; or: break dlopen",
-        "debug_breakpoint at dlopen",
-    ),
-    (
-        "break LOCATION --condition '{old}' --hit-count N",
-        "debug_breakpoint with condition and hitCount",
-    ),
-    (
-        "break LOCATION --hit-count N; or pass some: ignore ID COUNT",
-        "debug_breakpoint with hitCount",
-    ),
-    ("; a function of that name: --function if", ""),
-    (
-        "give the condition after if or with --condition, not with both",
-        "give one condition",
-    ),
-    ("watch remove ", "debug_breakpoint with remove "),
-    (
-        ", then: watch EXPRESSION --condition CONDITION",
-        ", then debug_breakpoint with watch and condition",
-    ),
-    ("hindsight start PROGRAM", "debug_launch"),
-    ("hindsight attach PID", "debug_attach"),
-    ("hindsight attach", "debug_attach"),
-    ("hindsight start", "debug_launch"),
-    ("hindsight sql", "debug_sql of"),
-    ("hindsight pause", r#"debug_continue {"action": "pause"}"#),
-    ("hindsight await", "debug_wait"),
-    ("hindsight logpoint", "debug_logpoint"),
-    (
-        "hindsight restart",
-        r#"debug_session {"action": "restart"}"#,
-    ),
-    ("hindsight stop", r#"debug_session {"action": "stop"}"#),
-    ("hindsight detach", r#"debug_session {"action": "detach"}"#),
-    (
-        "see where functions are: hindsight disassemble",
-        r#"debug_sql {"sql": "SELECT name FROM functions"} lists functions"#,
-    ),
-    (
-        "look at the code: hindsight disassemble",
-        r#"look at its caller: debug_state {"frame": 1}"#,
-    ),
-    (
-        "look at its code: hindsight disassemble",
-        r#"look at the function: debug_source {"wholeFunction": true}"#,
-    ),
-    (
-        "hindsight memory read ADDRESS, or memory write ADDRESS BYTES",
-        "debug_read or debug_write with address",
-    ),
-    (
-        "run \"hindsight check\"",
-        "its user can run \"hindsight check\" in a shell",
-    ),
-    (
-        "start it with hindsight record or debug_launch",
-        "start it with debug_launch",
-    ),
-    (
-        "go back first: goto live",
-        r#"go back first: debug_goto {"to": "live"}"#,
-    ),
-    (
-        "set a breakpoint: break FUNCTION",
-        "set a breakpoint: debug_breakpoint",
-    ),
-    (
-        "look at what it shows: history EXPRESSION",
-        "look at what it shows: debug_history",
-    ),
-    ("goto live", r#"debug_goto {"to": "live"}"#),
-    ("goto last", r#"debug_goto {"to": "last"}"#),
-    ("goto first", r#"debug_goto {"to": "first"}"#),
-    ("with: step back", r#"with: debug_goto {"back": "step"}"#),
-    (
-        "with: step",
-        r#"with: debug_continue {"action": "step-into"}"#,
-    ),
-    (
-        "step, or step back",
-        r#"debug_continue {"action": "step-into"}, or debug_goto {"back": "step"}"#,
-    ),
-    (
-        "record it: hindsight record --full -- PROGRAM",
-        r#"record it: debug_launch {"full": true}"#,
-    ),
-    (
-        "hindsight record --full -- PROGRAM records every instruction",
-        r#"debug_launch {"full": true} records every instruction"#,
-    ),
-    (
-        "record every instruction: hindsight record --full -- PROGRAM",
-        r#"record every instruction: debug_launch {"full": true}"#,
-    ),
-    (
-        "or a recording of every instruction: hindsight record --full -- PROGRAM",
-        r#"or a recording of every instruction: debug_launch {"full": true}"#,
-    ),
-    (
-        "record with: hindsight record --full -- PROGRAM",
-        r#"record it with debug_launch {"full": true}"#,
-    ),
-    (
-        "step goes from event",
-        r#"debug_continue {"action": "step-into"} goes from event"#,
-    ),
-    (
-        "next, or continue",
-        r#"debug_continue {"action": "step-over"}, or debug_continue"#,
-    ),
-    ("use \"continue\"", "use debug_continue"),
-    ("choose it with --session ", "choose it with sessionId "),
-    (", or wait for its module: --pending", ""),
-    (
-        "wait for its module: --pending",
-        "set it once its module is loaded",
-    ),
-    (
-        "for functions that match: --function ",
-        "for functions that match: function ",
-    ),
-    (
-        "write function, file:line, file:line:column, 0xADDRESS or --function NAME",
-        "write function, file and line, or address",
-    ),
-    ("print -- ", "debug_read of "),
-    (", or --full for all", " with whole"),
-    (", or --limit 0 for all", ""),
-    ("more: --skip ", "more: skip "),
-    ("more follow: --skip ", "more follow: cursor "),
-    ("more: info breakpoints --skip ", "more: cursor "),
-    ("--full shows all", "debug_read of one shows more"),
-    (": --full lists them", ""),
-    (": --full lists it", ""),
-    (
-        "more calls around: --full",
-        "more calls around: debug_query finds them",
-    ),
-    (
-        "more calls follow: --limit",
-        "more calls follow: debug_query finds them",
-    ),
-    (
-        "more frames follow: --limit",
-        "more frames follow: debug_state with frame shows one",
-    ),
-    (": --json shows all", ""),
-    (
-        "--watch or --snapshot every=N shows",
-        "debug_launch with watch shows",
-    ),
-    ("--type shows the type that a value has; ", ""),
-    ("print \"(", "debug_read of \"("),
-];
+/// Returns the phrases of hints about the command line, and their counterparts here.
+fn phrases() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let rows = include_str!("words.txt").lines();
+    let rows = rows.filter(|row| !row.starts_with('#'));
+    rows.filter_map(|row| row.strip_suffix('|')?.split_once('|'))
+}
 
 /// Writes a hint in the words of the tools.
 pub fn of_tools(hint: &str) -> String {
     let mut text = hint.to_owned();
-    for (command, tool) in WORDS {
+    for (command, tool) in phrases() {
         if text.contains(command) {
             text = text.replace(command, tool);
         }
@@ -338,6 +110,14 @@ mod tests {
     use server::protocol::NoticeKind;
 
     use super::*;
+
+    #[test]
+    fn each_row_is_a_phrase_and_its_counterpart() {
+        let rows = include_str!("words.txt").lines();
+        let rows = rows.filter(|row| !row.starts_with('#'));
+        assert_eq!(phrases().count(), rows.count());
+        assert!(phrases().all(|(phrase, tool)| !phrase.is_empty() && !tool.contains('|')));
+    }
 
     #[test]
     fn hints_name_tools_and_parameters() {
@@ -497,7 +277,7 @@ mod tests {
         }
     }
 
-    /// A new hint that names a command or an option needs a row in [`WORDS`].
+    /// A new hint that names a command or an option needs a row in `words.txt`.
     #[test]
     fn no_hint_of_the_verbs_keeps_words_of_the_command_line() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

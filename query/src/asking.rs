@@ -22,6 +22,7 @@ use crate::answer::{Answer, Task};
 use crate::careful;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::functions::cast_as;
 use crate::options::Options;
 use crate::question::{self, Headings, Names, diagnose};
 use crate::reading::Reading;
@@ -172,27 +173,36 @@ impl Question {
         let mut statement = self.parse()?;
         question::check(&statement)?;
         question::check_words(&statement, &self.sql)?;
-        let planned = state.statement_to_plan(statement.clone()).await;
-        let plan = match planned {
-            Err(error) if question::resolve(&mut statement) => {
-                let again = state.statement_to_plan(statement).await;
+        question::make_exact(&mut statement);
+        let plan = match self.planned(state, statement.clone()).await {
+            Err(error) if mend(&mut statement, &error) => {
+                let again = self.planned(state, statement).await;
                 again.map_err(|_| error)
             }
             planned => planned,
         };
         let plan = plan.map_err(wrong)?;
+        plan.ok_or_else(|| question::no_columns(&self.sql))
+    }
+
+    /// Returns the plan of a statement; `None` if its answer would have no column.
+    async fn planned(
+        &self,
+        state: &SessionState,
+        statement: Statement,
+    ) -> datafusion::common::Result<Option<Arc<dyn ExecutionPlan>>> {
+        let plan = state.statement_to_plan(statement).await?;
         if plan.schema().fields().is_empty() {
-            return Err(question::no_columns(&self.sql));
+            return Ok(None);
         }
         SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)
             .with_allow_statements(false)
-            .verify_plan(&plan)
-            .map_err(wrong)?;
-        let plan = self.limited(plan).map_err(wrong)?;
-        let plan = state.create_physical_plan(&plan).await.map_err(wrong)?;
-        stoppable(plan).map_err(wrong)
+            .verify_plan(&plan)?;
+        let plan = self.limited(plan)?;
+        let plan = state.create_physical_plan(&plan).await?;
+        stoppable(plan).map(Some)
     }
 
     fn headings(&self, columns: usize) -> Headings {
@@ -239,6 +249,13 @@ impl Question {
     }
 }
 
+/// Rewrites what DataFusion refuses though it is right. Returns whether there was anything of the kind.
+fn mend(statement: &mut Statement, error: &DataFusionError) -> bool {
+    let has_places = question::resolve(statement);
+    let has_same_names = question::same_names(error) && question::tell_apart(statement);
+    has_places || has_same_names
+}
+
 fn is_short_of_memory(error: &DataFusionError) -> bool {
     matches!(error.find_root(), DataFusionError::ResourcesExhausted(_))
 }
@@ -256,6 +273,7 @@ pub(crate) fn execution(error: DataFusionError) -> Error {
 
 fn names(state: &SessionState) -> Names {
     let mut functions: BTreeSet<String> = state.scalar_functions().keys().cloned().collect();
+    functions.remove(cast_as::NAME);
     functions.extend(state.aggregate_functions().keys().cloned());
     functions.extend(state.window_functions().keys().cloned());
     functions.extend(state.table_functions().keys().cloned());

@@ -12,7 +12,7 @@ use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-use crate::functions::{label, text};
+use crate::functions::{avg, cast_as, label, sum, text};
 use crate::options::Options;
 use crate::rules::optimizer_rules;
 use crate::tables::Provider;
@@ -50,6 +50,9 @@ pub fn context(tables: Vec<(&'static str, Provider)>, options: &Options) -> Resu
     let context = SessionContext::new_with_state(state);
     context.register_catalog(CATALOG, catalog(tables)?);
     context.register_udf(label::function());
+    context.register_udf(cast_as::function());
+    context.register_udaf(sum::function());
+    context.register_udaf(avg::function());
     for function in text::public_functions() {
         context.register_udf(function);
     }

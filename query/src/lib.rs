@@ -38,6 +38,7 @@ mod stoppable;
 mod syscalls;
 mod table_functions;
 mod tables;
+mod unknown_names;
 mod unrecorded;
 
 use std::path::Path;

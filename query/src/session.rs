@@ -20,7 +20,7 @@ use crate::report;
 use crate::short_names::{self, last_part};
 use crate::state::States;
 use crate::tables::{Followed, children, processes_beside, providers};
-use crate::unrecorded;
+use crate::{unknown_names, unrecorded};
 
 /// A recording that can be queried. It shows the content at its opening.
 pub struct Session {
@@ -132,7 +132,8 @@ impl Session {
     }
 
     /// Returns a note for each table that a question reads and that is empty because nobody asked for what is in it, for each
-    /// short name that it compares a column of full names with, and for conditions that never hold.
+    /// short name that it compares a column of full names with, for each name that the recording does not have, and for conditions
+    /// that never hold.
     #[must_use]
     pub fn not_recorded(&self, sql: &str) -> Vec<String> {
         let manifest = self.reader().recording().manifest();
@@ -142,6 +143,9 @@ impl Session {
             functions.map(|function| function.name.as_str())
         };
         notes.extend(short_names::notes(sql, names));
+        let skipped = self.definitions().skipped();
+        let functions = || self.definitions().functions();
+        notes.extend(unknown_names::notes(sql, functions, skipped));
         notes.extend(question::notes(sql));
         notes
     }

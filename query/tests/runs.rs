@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use common::shop;
 use query::{Answer, Error, Options, Runs, Session, TABLES, runs_again};
-use store::Reader;
 use store::control::Control;
 use store::manifest::{Lineage, RecordingId};
+use store::recording::{Created, OnTaken, OpenRecording};
 use store::seal::{Ending, SealOptions, Sealer};
-use store::synth::{RECORDING_ID, Synth, debugged};
+use store::synth::{RECORDING_ID, Synth, debugged, manifest};
+use store::{Manifest, Reader};
 use tempfile::TempDir;
 
 /// The rows of an answer as lines, sorted.
@@ -141,6 +142,50 @@ fn a_process_has_no_row_in_its_parents_recording_if_its_own_is_read_too() {
         let rows = lines(session.sql("select pid from processes").unwrap());
         assert_eq!(rows, expected, "{others:?}");
     }
+}
+
+#[test]
+fn one_recording_names_the_one_of_its_parent_in_the_same_folder() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut synth = Synth::new();
+    let f = synth.function("f");
+    synth.thread(1).enter(f, 0x7f00).leave(0x7f00);
+    synth.record(&dir.path().join("parent")).unwrap();
+    let unknown = RecordingId([9; 16]);
+    let id = unknown.to_string();
+    for (name, parent, expected) in [
+        ("child", RECORDING_ID, "parent"),
+        ("orphan", unknown, id.as_str()),
+    ] {
+        let lineage = Lineage {
+            pid: 2,
+            parent_pid: 1,
+            parent_run: Some(parent),
+        };
+        let manifest = Manifest {
+            recording_id: RecordingId([7; 16]),
+            lineage: Some(lineage),
+            ..manifest()
+        };
+        let path = dir.path().join(name);
+        let created = OpenRecording::create(&path, OnTaken::Refuse, manifest);
+        let Created { open, mut log } = created.unwrap();
+        synth.append_to(&mut log).unwrap();
+        open.close(log.close().unwrap()).unwrap();
+        let session = Session::open(&path).unwrap();
+        let rows = lines(session.sql("select parent_run from runs").unwrap());
+        assert_eq!(rows, [expected], "{name}");
+    }
+}
+
+#[test]
+fn names_that_no_recording_has_are_told() {
+    let (_dir, folders) = recordings(2);
+    let runs = open(&folders);
+    assert_eq!(
+        runs.not_recorded("select count(*) from calls where run in ('r000', 'r0001')"),
+        ["no recording 'r0001'; near: r000, r001"]
+    );
 }
 
 #[test]

@@ -92,6 +92,11 @@ fn groups_by_names() {
 }
 
 #[test]
+fn sums_and_arithmetic() {
+    check("sums.slt");
+}
+
+#[test]
 fn wrong_questions() {
     check("errors.slt");
 }

@@ -5,6 +5,7 @@
 //! without a counterpart stays unchanged, and `travel/familiar.rs` suggests the nearest verb.
 
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 
 /// The subjects of `info`, with their counterparts here.
 const SUBJECTS: [(&str, &str); 27] = [
@@ -109,8 +110,9 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
             put("frame --function", &rest[1..])
         }
         "frame" | "f" if rest.len() > 1 && rest[0] == "level" => put("frame", &rest[1..]),
-        "rwatch" => with_option("watch", rest, "--read"),
-        "awatch" => with_option("watch", rest, "--access"),
+        "watch" => put(verb, behind_location(rest)),
+        "rwatch" => with_option("watch", behind_location(rest), "--read"),
+        "awatch" => with_option("watch", behind_location(rest), "--access"),
         "set" => assignment(rest).unwrap_or(words),
         "save"
             if rest
@@ -124,8 +126,36 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
         {
             put(verb, &["--all".to_owned()])
         }
+        "d" | "del" | "delete" | "enable" | "disable" | "undisplay" => put(verb, &numbers(rest)),
         _ => put(verb, rest),
     }
+}
+
+/// Returns the words behind `-l` or `-location`: what is watched is an address anyway.
+fn behind_location(words: &[String]) -> &[String] {
+    match words.first().map(String::as_str) {
+        Some("-l" | "-location") => &words[1..],
+        _ => words,
+    }
+}
+
+/// Most numbers that a range stands for.
+const LONGEST_RANGE: u32 = 1_000;
+
+/// Writes each range as its numbers: `2-4` as `2 3 4`.
+fn numbers(words: &[String]) -> Vec<String> {
+    let each = words.iter().map(|word| match range(word) {
+        Some(range) => range.map(|number| number.to_string()).collect(),
+        None => vec![word.clone()],
+    });
+    each.collect::<Vec<_>>().concat()
+}
+
+fn range(word: &str) -> Option<RangeInclusive<u32>> {
+    let (first, last) = word.split_once('-')?;
+    let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+    let len = last.checked_sub(first)?;
+    (len < LONGEST_RANGE).then_some(first..=last)
 }
 
 /// Replaces a command's name by our words.
@@ -152,21 +182,25 @@ fn without_format(mut words: Vec<String>) -> (Vec<String>, Option<String>) {
                 | "ptype"
         )
     };
-    let is_format =
-        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_format = |verb: &str, text: &str| {
+        // Only `x` has a negative count: what lies before the address.
+        let letters = text.strip_prefix('-').filter(|_| verb == "x");
+        let letters = letters.unwrap_or(text);
+        !letters.is_empty() && letters.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
     let Some(first) = words.first() else {
         return (words, None);
     };
     if let Some((verb, format)) = first.split_once('/')
         && is_one(verb)
-        && is_format(format)
+        && is_format(verb, format)
     {
         let (verb, format) = (verb.to_owned(), format.to_owned());
         words[0] = verb;
         return (words, Some(format));
     }
     let second = words.get(1).and_then(|word| word.strip_prefix('/'));
-    let Some(format) = second.filter(|format| is_one(first) && is_format(format)) else {
+    let Some(format) = second.filter(|format| is_one(first) && is_format(first, format)) else {
         return (words, None);
     };
     let format = format.to_owned();
@@ -182,6 +216,8 @@ fn formatted(words: &[String], format: &str) -> Vec<String> {
         verb => verb,
     };
     let slashed = format!("/{format}");
+    // Alone it would look like an option.
+    let negative = format!("--format={format}");
     let options: Vec<&str> = match verb {
         // Its format is shown with its value at each stop.
         "display" => vec![&slashed],
@@ -189,6 +225,7 @@ fn formatted(words: &[String], format: &str) -> Vec<String> {
         "disassemble" => vec![],
         "ptype" if format.contains('o') => vec!["--offsets"],
         "ptype" => vec![],
+        "x" if format.starts_with('-') => vec![&negative],
         "x" => vec!["--format", format],
         // Values without a format here are shown according to their type, as in gdb.
         _ if format == "s" => vec!["--format", "natural"],
@@ -419,6 +456,16 @@ mod tests {
             ("step back 3", "step-back 3"),
             ("delete all", "break remove --all"),
             ("delete 2", "break remove 2"),
+            ("delete 2-4 7", "break remove 2 3 4 7"),
+            ("disable 1-2", "break disable 1 2"),
+            ("undisplay 1-2", "undisplay 1 2"),
+            ("delete 4-2", "break remove 4-2"),
+            ("delete 1-4294967295", "break remove 1-4294967295"),
+            ("watch -l p->n", "watch p->n"),
+            ("awatch -location p->n", "watch p->n --access"),
+            ("x/-2xw &a", "x --format=-2xw &a"),
+            ("x /-3i $pc", "x --format=-3i $pc"),
+            ("p /-2x a", "p /-2x a"),
             ("info signals", "info-signals"),
             ("i", "i"),
             ("tbreak main", "break --once main"),

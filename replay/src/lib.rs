@@ -69,6 +69,6 @@ pub use state::{Reason, Seen, State};
 pub use target::Target;
 pub use timeline::{ThreadInfo, Timeline};
 pub use walk::{
-    Arrival, Instant, MOST_WATCHED, NotRecorded, Seek, Sought, Spaces, Touched, Until, Walk,
-    WalkEnd, Walked, Wrote, watchable,
+    Activation, Arrival, Instant, MOST_WATCHED, NotRecorded, Seek, Sought, Spaces, Touched, Until,
+    Walk, WalkEnd, Walked, Wrote, watchable,
 };

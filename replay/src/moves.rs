@@ -118,13 +118,21 @@ impl Timeline {
         let Some(call) = self.innermost(tid, seq)? else {
             return no_move(format!("thread {tid} is in no recorded call here"));
         };
+        self.end_of(&call)
+    }
+
+    /// Returns the end of a call.
+    ///
+    /// # Errors
+    /// [`Error::NoMove`]: it is not recorded.
+    pub fn end_of(&self, call: &CallHead) -> Result<u64> {
         match call.end {
             Some(end) => Ok(end),
-            None if call.only_entered => self.end_not_recorded(&call),
+            None if call.only_entered => self.end_not_recorded(call),
             None => {
                 let what = Diagnostic::new(format!(
                     "the call of {} has not ended in this recording",
-                    self.name(&call)
+                    self.name(call)
                 ));
                 no_move(what.with_hint("its last event: goto last"))
             }

@@ -377,7 +377,7 @@ fn conditions_and_counts_stop_both_ways() {
     ]);
     assert!(has_line(&text, "$1 = 98"), "{text}");
     // What cannot be evaluated is told.
-    let unknown = format!("break {at} if nobody == 1");
+    let unknown = format!("break {at} if *(int *)16 == 1");
     let ended = full.recording.prompt(&[&unknown, "goto first", "continue"]);
     assert!(
         ended.errors().contains("could not be evaluated"),

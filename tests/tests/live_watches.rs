@@ -177,3 +177,47 @@ fn a_watchpoint_ends_with_its_library_and_a_waiting_breakpoint_says_that_it_wait
     assert_eq!(wrote["old"], "3", "{wrote}");
     assert_eq!(wrote["new"], "5", "{wrote}");
 }
+
+const LOCALS: &str = r#"
+int first(int n) {
+  int kept = n;
+  kept += 1; /* first: add */
+  return kept;
+}
+int sum(int a, int b) {
+  int both = a + b; /* sum: add */
+  return both;
+}
+int main(void) {
+  int one = first(3);
+  return sum(one, 5);
+}
+"#;
+
+/// The recording of the calls between them uses the same stack, and is not the program's access.
+#[test]
+fn the_access_that_ends_the_watch_on_a_local_is_the_programs() {
+    let live = Live::new("watch-local");
+    let app = compiled(&live.scratch, "locals.c", LOCALS, &["-g", "-O0"]);
+    let line = |mark: &str| {
+        let at = LOCALS.lines().position(|line| line.contains(mark));
+        at.expect("a line of the program") as u64 + 1
+    };
+    let start = format!("locals.c:{}", line("first: add"));
+    live.start(&["--break", &start], &app, &[]);
+    live.ask(&["watch", "kept"]);
+    let wanted = [
+        ("3", "4", "first", line("first: add"), false),
+        ("4", "9", "sum", line("sum: add"), true),
+    ];
+    for (old, new, function, line, left) in wanted {
+        let stop = live.moved(&["continue"]);
+        assert_eq!(stop["reason"], "watch", "{stop:#}");
+        assert_eq!(stop["old"], old, "{stop:#}");
+        assert_eq!(stop["new"], new, "{stop:#}");
+        assert_eq!(stop["by"]["function"], function, "{stop:#}");
+        assert_eq!(stop["by"]["line"], line, "{stop:#}");
+        assert_eq!(stop["left"].as_bool().unwrap_or_default(), left, "{stop:#}");
+    }
+    assert_eq!(live.run_to_end(), 9);
+}

@@ -194,7 +194,7 @@ fn breakpoints_say_what_they_do() {
         &recording,
         &[
             "break rest if sum > 100000",
-            "break rest if nothing == 1",
+            "break rest if *(int *)16 == 1",
             "continue",
         ],
     );

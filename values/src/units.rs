@@ -5,6 +5,8 @@
 pub struct Units {
     /// How many, from 1 to 65,536.
     pub count: usize,
+    /// Those before the address, not those from it on.
+    pub is_backwards: bool,
     /// The format: one of `x z d u o t a c f s i`.
     pub letter: char,
     /// The bytes of a unit: 1, 2, 4 or 8.
@@ -15,11 +17,15 @@ pub struct Units {
 const MAX_UNITS: usize = 65_536;
 
 impl Units {
-    /// Reads the count and the letters: `4xw`, `s`, `3i`. Default: `1xw`.
+    /// Reads the count and the letters: `4xw`, `s`, `3i`, and `-4xw` for those before the address. Default: `1xw`.
     ///
     /// # Errors
     /// They mean nothing. The text says why.
     pub fn read(text: &str) -> Result<Units, String> {
+        let (text, is_backwards) = match text.strip_prefix('-') {
+            Some(text) => (text, true),
+            None => (text, false),
+        };
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         let (count, letters) = text.split_at(digits);
         let count = match count {
@@ -50,11 +56,15 @@ impl Units {
         if letter == 's' && bytes != 4 && bytes != 1 {
             return Err("texts are shown of bytes only".to_owned());
         }
+        if letter == 's' && is_backwards {
+            return Err("texts are not shown backwards: where one begins is not known".to_owned());
+        }
         if letter == 'f' && bytes < 4 {
             return Err("floating-point numbers have 4 or 8 bytes".to_owned());
         }
         Ok(Units {
             count,
+            is_backwards,
             letter,
             bytes: if letter == 'a' { 8 } else { bytes },
         })
@@ -120,6 +130,18 @@ mod tests {
         assert_eq!(asked("3c").unwrap(), (3, 'c', 1));
         assert_eq!(asked("s").unwrap().1, 's');
         for wrong in ["4q", "0x", "xw4", "99999999999999999999x", "hf", "gs"] {
+            assert!(asked(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_minus_asks_for_those_before() {
+        let asked = |text: &str| Units::read(text).map(|a| (a.count, a.is_backwards, a.letter));
+        assert_eq!(asked("-2xw").unwrap(), (2, true, 'x'));
+        assert_eq!(asked("-d").unwrap(), (1, true, 'd'));
+        assert_eq!(asked("-3i").unwrap(), (3, true, 'i'));
+        assert_eq!(asked("2xw").unwrap(), (2, false, 'x'));
+        for wrong in ["-2s", "-0x", "--2x", "2-x"] {
             assert!(asked(wrong).is_err(), "{wrong}");
         }
     }

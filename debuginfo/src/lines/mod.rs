@@ -7,6 +7,7 @@ mod by_name;
 mod functions;
 mod line_goal;
 mod model;
+mod past;
 mod pattern;
 mod prologue;
 mod resolve;

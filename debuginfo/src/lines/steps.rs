@@ -98,34 +98,6 @@ impl AddressSpace {
         })
     }
 
-    /// Returns where the statements of the function around `address` begin that lie behind the code of its line, and those
-    /// of the function's other parts: gdb's `until` without a location runs to one of them ("Continuing and Stepping").
-    #[must_use]
-    pub fn statements_past(&self, address: u64) -> Vec<u64> {
-        let (Some(here), Some(function)) = (self.step_line(address), self.function_at(address))
-        else {
-            return Vec::new();
-        };
-        let mut found = Vec::new();
-        for part in &function.ranges {
-            let is_here = part.contains(&address);
-            let mut at = if is_here { here.range.end } else { part.start };
-            while at < part.end {
-                let Some(line) = self.step_line(at).filter(|line| line.range.end > at) else {
-                    break;
-                };
-                // A line may have several rows one after another.
-                let goes_on =
-                    at == here.range.end && line.line == here.line && line.file == here.file;
-                if line.is_statement && line.range.start == at && !goes_on {
-                    found.push(at);
-                }
-                at = line.range.end;
-            }
-        }
-        found
-    }
-
     /// Returns the function around `address`, then the copies inlined there, outermost first. Empty if the debug
     /// information does not tell.
     #[must_use]

@@ -20,6 +20,11 @@ use crate::value::trail::Trail;
 /// Bytes of an array descriptor before its bounds, and bytes of the bounds of one dimension.
 const HEAD_BYTES: u64 = 40;
 const DIMENSION_BYTES: u64 = 24;
+/// Where a descriptor of gfortran has its version, which is 0, in 4 bytes, and behind it the number of dimensions, in one.
+const VERSION_AT: u64 = 24;
+const VERSION_AND_RANK: u64 = 5;
+/// The first gfortran with such descriptors.
+const FIRST_GFORTRAN: u32 = 9;
 
 /// The address of an array's elements, if it differs from the value's, and the resolved type.
 type Decision = (Option<u64>, Type);
@@ -160,7 +165,10 @@ impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
             return Err(Unknown::because("not associated"));
         }
         let elements_at = match self.stated(self.die, dw::DW_AT_data_location) {
-            Some(value) => Some(self.address(value)?),
+            Some(value) => {
+                self.check_descriptor(ty)?;
+                Some(self.address(value)?)
+            }
             None => None,
         };
         let dimensions = ty.dimensions().iter().map(|d| self.dimension(d));
@@ -175,6 +183,43 @@ impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
             Err(why) => return Err(why),
         };
         Ok((elements_at, decided))
+    }
+
+    /// Checks that a descriptor in memory is one of such an array. A pointer has no descriptor before it is associated, and
+    /// optimised code does not store that an array is not allocated yet if it never reads that.
+    fn check_descriptor(&self, ty: &Type) -> Result<(), Unknown> {
+        let Some(object) = self.object.filter(|_| self.is_of_gfortran()) else {
+            return Ok(());
+        };
+        let byte = crate::types::builtin("u8").expect("u8 is a base type");
+        let machine = self.context.site.machine;
+        let at = object.wrapping_add(VERSION_AT);
+        let stated = Value::at(byte.array(VERSION_AND_RANK), at, machine);
+        // Without these bytes, what else is needed of it decides.
+        let Ok(bytes) = stated.bytes else {
+            return Ok(());
+        };
+        self.note(stated.certainty);
+        let dimensions = ty.dimensions().len();
+        match bytes[..] {
+            [0, 0, 0, 0, rank] if usize::from(rank) == dimensions => Ok(()),
+            _ => Err(Unknown::because(
+                "the program has not set up its descriptor here",
+            )),
+        }
+    }
+
+    /// Returns whether the array's unit is of a gfortran whose descriptors have a version.
+    fn is_of_gfortran(&self) -> bool {
+        let unit = &self.die.unit;
+        let root = self.die.sibling(UnitOffset(unit.header.size_of_header()));
+        let producer = self.context.session.string(&root, dw::DW_AT_producer);
+        let producer = producer.map(|text| text.to_string_lossy().into_owned());
+        let behind = |text: &str| Some(text.split_once("GNU Fortran")?.1.to_owned());
+        let version = producer.as_deref().and_then(behind);
+        let version = version.as_deref().and_then(|text| text.split(' ').nth(1));
+        let major = version.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+        major.is_some_and(|major| major >= FIRST_GFORTRAN)
     }
 
     /// Returns the type of the elements if they are texts whose length is known only at run time.

@@ -47,8 +47,18 @@ pub(super) struct Evaluator<'c, 'x, 't, 'a> {
     indexed: Cell<Option<(u64, u64)>>,
 }
 
+/// Why a location that computes with numbers of 80 or 128 bits is unknown: gimli's evaluator has no such type.
+const TOO_WIDE: &str =
+    "a long double or 128-bit number inside a location expression is not supported";
+/// The registers of the x87, in DWARF's numbering: st0 to st7. They hold a `long double` each.
+const X87: std::ops::Range<u16> = 33..41;
+
 fn damaged(error: gimli::Error) -> Unknown {
-    Unknown::because(format!("its location cannot be evaluated: {error}"))
+    match error {
+        // Only numbers that are wider than a word are read so.
+        gimli::Error::InvalidDerefSize(_) => Unknown::because(TOO_WIDE),
+        error => Unknown::because(format!("its location cannot be evaluated: {error}")),
+    }
 }
 
 /// The expression that calls another one and states that the result is a value.
@@ -456,6 +466,9 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
             }
         }
         let encoding = match encoding.ok_or_else(unknown)? {
+            _ if size.is_some_and(|bytes| bytes > 8) => {
+                return Err(Unknown::because(TOO_WIDE));
+            }
             dw::DW_ATE_UTF | dw::DW_ATE_boolean => dw::DW_ATE_unsigned,
             encoding => encoding,
         };
@@ -494,6 +507,9 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
     }
 
     fn register(&self, number: u16) -> Result<u64, Unknown> {
+        if X87.contains(&number) {
+            return Err(Unknown::because(TOO_WIDE));
+        }
         let (value, certainty) = self.context.site.machine.register(Register(number))?;
         self.note(certainty);
         Ok(value)

@@ -3,13 +3,17 @@
 //! An enumerator of C, or of a C++ enumeration without `class`, is a name of the scope around the enumeration. All
 //! others are qualified with their type.
 
+use std::cmp::Reverse;
+
 use gimli::constants as dw;
 
 use super::enclosing::around;
-use super::functions::{copies_at, ranges};
+use super::functions::{class_ids, copies_at, declared_at, ranges};
 use crate::address_space::Mapped;
 use crate::dies::{Die, DieReader};
 use crate::location::FrameContext;
+use crate::model::Svma;
+use crate::module::Module;
 use crate::types::{DieId, EntryKind, Language, Type, name_fit, qualified, with_session};
 
 /// Enumerations examined that have an enumerator of one name, at most.
@@ -56,12 +60,14 @@ fn in_module(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<(Type,
         .map(|function| (function.home, function.index));
     let candidates = module.types().index().candidates(name).iter();
     let candidates = candidates.filter(|entry| entry.kind == EntryKind::Enumerator);
-    let mut found: Vec<((bool, u8), Type, i128)> = Vec::new();
+    let function = super::scope_at(site);
+    let mut found: Vec<((bool, Distance, u8), Type, i128)> = Vec::new();
     for entry in candidates.take(MAX_CANDIDATES) {
         let ty = Type::at(module, entry.id);
         if let Some((rank, value)) = fitting(&ty, Some(entry.id), name) {
             let is_elsewhere = Some((entry.id.home, entry.id.index)) != unit;
-            found.push(((is_elsewhere, rank), ty, value));
+            let distance = distance(module, entry.id, &function);
+            found.push(((is_elsewhere, distance, rank), ty, value));
         }
     }
     let best = found.iter().map(|(key, ..)| *key).min();
@@ -70,6 +76,15 @@ fn in_module(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<(Type,
         .into_iter()
         .map(|(_, ty, value)| (ty, value))
         .collect()
+}
+
+/// Whether an enumeration is outside the namespaces around a function, and how near it is inside.
+type Distance = (bool, Reverse<usize>);
+
+fn distance(module: &Module, enumeration: DieId, function: &str) -> Distance {
+    let scope = qualified(module.types(), enumeration, "");
+    let is_around = function.starts_with(&scope);
+    (!is_around, Reverse(if is_around { scope.len() } else { 0 }))
 }
 
 /// Returns the value of the enumerator of `ty` that `name` refers to, and how well it fits.
@@ -96,21 +111,48 @@ fn fitting(ty: &Type, id: Option<DieId>, name: &str) -> Option<(u8, i128)> {
 }
 
 /// Finds the enumerators of enumerations declared in the function at the site, starting with the innermost inlined
-/// call, then in the functions around it in the source; if `is_strict`, not in blocks that may not contain the site.
+/// call, then in the classes and functions around it in the source; if `is_strict`, not in blocks that may not contain the site.
 fn local_ones(site: &FrameContext<'_>, name: &str, is_strict: bool) -> Vec<(Type, i128)> {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
         return Vec::new();
     };
     let module = &mapped.module;
     let svma = mapped.svma(site.lookup_pc);
+    let own = |all: &[DieId]| {
+        let types = all.iter().map(|id| Type::at(module, *id));
+        let found = types.filter_map(|ty| {
+            let (_, value) = fitting(&ty, None, name)?;
+            Some((ty, value))
+        });
+        found.collect::<Vec<_>>()
+    };
+    let first = |all: &[Vec<DieId>]| {
+        let mut found = all.iter().map(|all| own(all));
+        found.find(|found| !found.is_empty()).unwrap_or_default()
+    };
+    let read = || enumerations(site, module, svma, is_strict);
+    if !is_strict {
+        return first(&read());
+    }
+    let around = module.variables().around(svma, site.inline_depth);
+    first(around.enumerations.get_or_init(read))
+}
+
+/// Lists the enumerations declared in each function and class that [`local_ones`] looks into.
+fn enumerations(
+    site: &FrameContext<'_>,
+    module: &Module,
+    svma: Svma,
+    is_strict: bool,
+) -> Vec<Vec<DieId>> {
     let within = is_strict.then_some(svma.0);
     let copies = copies_at(module, svma);
     let own = copies.iter().take(site.inline_depth + 1).rev().copied();
     // What a call is inlined into is not around it in the source.
     let own = own.take(if is_strict { 1 } else { copies.len() });
     let outer = around(site).into_iter();
-    let outer = outer.filter_map(|outer| outer.dies.first().copied());
-    for function in own.chain(outer) {
+    let outer = outer.filter_map(|outer| outer.die());
+    let of_function = |function: DieId| {
         let types = with_session(module.entries(), function, |session, die| {
             let mut found = Vec::new();
             for die in session.chain(die) {
@@ -118,18 +160,41 @@ fn local_ones(site: &FrameContext<'_>, name: &str, is_strict: bool) -> Vec<(Type
             }
             found
         });
-        let types = types.unwrap_or_default().into_iter();
-        let types = types.map(|id| Type::at(module, id));
-        let found = types.filter_map(|ty| {
-            let (_, value) = fitting(&ty, None, name)?;
-            Some((ty, value))
-        });
-        let found: Vec<(Type, i128)> = found.collect();
-        if !found.is_empty() {
-            return found;
+        types.unwrap_or_default()
+    };
+    let declared = declared_at(module, svma, site.inline_depth);
+    let classes = declared.map_or_else(Vec::new, |declared| class_ids(module, declared));
+    let of_classes = classes.into_iter().flat_map(|class| {
+        let found = with_session(module.entries(), class, of_class);
+        found.unwrap_or_default()
+    });
+    let own = own.map(of_function).chain(of_classes);
+    own.chain(outer.map(of_function)).collect()
+}
+
+/// Lists the enumerations of a class, then those of its bases, and so on.
+fn of_class<'a>(session: &DieReader<'_, 'a>, class: &Die<'a>) -> Vec<Vec<DieId>> {
+    let mut levels = Vec::new();
+    let mut classes = vec![class.clone()];
+    while !classes.is_empty() && levels.len() < MAX_DEPTH {
+        let (mut found, mut bases) = (Vec::new(), Vec::new());
+        for class in &classes {
+            session.each_child(class, |tag, offset| {
+                let child = class.sibling(offset);
+                match tag {
+                    dw::DW_TAG_enumeration_type => found.push(DieId::of(&child)),
+                    dw::DW_TAG_inheritance => {
+                        bases.extend(session.follow(&child, dw::DW_AT_type));
+                    }
+                    _ => {}
+                }
+                found.len() < MAX_CANDIDATES && bases.len() < MAX_CANDIDATES
+            });
         }
+        levels.push(found);
+        classes = bases;
     }
-    Vec::new()
+    levels
 }
 
 /// Collects the enumerations that a function or block declares, in blocks to a depth, or only in those that contain an

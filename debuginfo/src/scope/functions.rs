@@ -44,9 +44,14 @@ pub(super) fn copies_at(module: &Module, svma: Svma) -> Vec<DieId> {
 
 /// Returns the qualified name of the function at the site, or an empty string if it is unknown.
 pub fn scope_at(site: &FrameContext<'_>) -> String {
-    let mapped = site.space.at(site.lookup_pc);
-    let name = mapped.and_then(|m| name_at(&m.module, m.svma(site.lookup_pc), site.inline_depth));
-    name.unwrap_or_default()
+    let Some(mapped) = site.space.at(site.lookup_pc) else {
+        return String::new();
+    };
+    let (module, depth) = (&mapped.module, site.inline_depth);
+    let svma = mapped.svma(site.lookup_pc);
+    let around = module.variables().around(svma, depth);
+    let read = || name_at(module, svma, depth).unwrap_or_default();
+    around.scope.get_or_init(read).clone()
 }
 
 /// Returns the qualified name of the function at `svma` that is nested in `inline_depth` inlined calls.
@@ -73,18 +78,37 @@ pub fn classes_at(site: &FrameContext<'_>) -> Vec<Type> {
         return Vec::new();
     };
     let module = &mapped.module;
-    let copies = copies_at(module, mapped.svma(site.lookup_pc));
-    let declared = copies.get(site.inline_depth).and_then(|copy| {
-        let read = with_session(module.entries(), *copy, |session, die| {
-            session.chain(die).last().map(DieId::of)
-        });
-        read.flatten()
+    let svma = mapped.svma(site.lookup_pc);
+    let around = module.variables().around(svma, site.inline_depth);
+    let read = || match declared_at(module, svma, site.inline_depth) {
+        Some(declared) => class_ids(module, declared),
+        None => Vec::new(),
+    };
+    classes(module, around.classes.get_or_init(read))
+}
+
+/// Returns the DIE that declares the function at `svma` that is nested in `inline_depth` inlined calls.
+pub(super) fn declared_at(module: &Module, svma: Svma, inline_depth: usize) -> Option<DieId> {
+    let copies = copies_at(module, svma);
+    let copy = *copies.get(inline_depth)?;
+    let read = with_session(module.entries(), copy, |session, die| {
+        session.chain(die).last().map(DieId::of)
     });
-    declared.map_or_else(Vec::new, |declared| classes_around(module, declared))
+    read.flatten()
 }
 
 /// Returns the classes around a declaration, innermost first.
 pub(super) fn classes_around(module: &Arc<Module>, declared: DieId) -> Vec<Type> {
+    classes(module, &class_ids(module, declared))
+}
+
+fn classes(module: &Arc<Module>, ids: &[DieId]) -> Vec<Type> {
+    let all = ids.iter().map(|id| Type::at(module, *id).definition());
+    all.collect()
+}
+
+/// Returns the DIEs of the classes around a declaration, innermost first.
+pub(super) fn class_ids(module: &Module, declared: DieId) -> Vec<DieId> {
     let table = module.types().scopes(declared.home, declared.index);
     let around = table.near(declared.offset);
     let around = around.filter(|scope| scope.holds(declared.offset));
@@ -99,8 +123,7 @@ pub(super) fn classes_around(module: &Arc<Module>, declared: DieId) -> Vec<Type>
             Some(dw::DW_TAG_class_type | dw::DW_TAG_structure_type | dw::DW_TAG_union_type)
         )
     };
-    let ids = around.map(id).take(MAX_CLASSES).filter(is_class);
-    ids.map(|id| Type::at(module, id).definition()).collect()
+    around.map(id).take(MAX_CLASSES).filter(is_class).collect()
 }
 
 /// Returns the language of the code at the site.

@@ -442,6 +442,7 @@ fn described(module: &Arc<Module>, id: DieId) -> Option<Described> {
         artificial,
         scope_depth: 0,
         block_begins: None,
+        block: None,
         shadowed: false,
         inline_depth: 0,
         id,

@@ -8,11 +8,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::Variable;
+use super::enclosing::Outer;
 use super::imports::Imports;
 use super::linked::Linkage;
+use super::templates::Parameter;
 use super::vtables::Vtables;
 use crate::cache::Cache;
 use crate::location::{FixedPlace, Stored};
+use crate::model::Svma;
 use crate::module::Module;
 use crate::types::DieId;
 
@@ -23,6 +26,8 @@ const MAX_VARIABLES: usize = 1 << 16;
 const MAX_LISTS: usize = 1 << 14;
 /// Units, and places in functions, whose imports are kept.
 const MAX_IMPORTERS: usize = 1 << 10;
+/// Places in functions whose surroundings in the source are kept.
+const MAX_SURROUNDINGS: usize = 1 << 12;
 
 /// What the debug information states about a variable, without its module, which owns this value.
 #[derive(Debug)]
@@ -41,6 +46,8 @@ pub struct Described {
     pub scope_depth: usize,
     /// The first address of the innermost block around it that states one.
     pub(super) block_begins: Option<u64>,
+    /// The block of this copy of the function that declares it; `None` if the compiler omitted it from the copy.
+    pub(super) block: Option<DieId>,
     /// A variable of the same name in an inner scope hides it.
     pub shadowed: bool,
     /// The number of inlined calls between its function and the function with code; 0 for global variables.
@@ -66,8 +73,24 @@ impl Described {
         Variable {
             about: Arc::clone(self),
             module: Arc::clone(module),
+            rival: None,
         }
     }
+}
+
+/// What the source has around a place in a function. Each part is read on first use.
+#[derive(Debug, Default)]
+pub(super) struct Surroundings {
+    /// The qualified name of the function.
+    pub scope: OnceLock<String>,
+    /// The functions that it is declared in, innermost first.
+    pub functions: OnceLock<Vec<Outer>>,
+    /// The classes that it is declared in, innermost first.
+    pub classes: OnceLock<Vec<DieId>>,
+    /// The enumerations in the blocks around the place, then those of each function around.
+    pub enumerations: OnceLock<Vec<Vec<DieId>>>,
+    /// The parameters of the templates that it is made of, innermost first.
+    pub templates: OnceLock<Vec<Parameter>>,
 }
 
 /// Variables visible at a place, or with a name.
@@ -84,6 +107,7 @@ pub(crate) struct KnownVariables {
     /// What units import, and the blocks of functions, by address in the file and number of inlined calls around.
     pub(super) imports: Cache<usize, Arc<Imports>, MAX_IMPORTERS>,
     pub(super) local_imports: Cache<(u64, usize), Arc<Imports>, MAX_IMPORTERS>,
+    surroundings: Cache<(u64, usize), Arc<Surroundings>, MAX_SURROUNDINGS>,
 }
 
 #[derive(Debug)]
@@ -102,6 +126,10 @@ impl<K, T> Default for Lists<K, T> {
 }
 
 impl KnownVariables {
+    pub(super) fn around(&self, svma: Svma, depth: usize) -> Arc<Surroundings> {
+        self.surroundings.get(&(svma.0, depth), Arc::default)
+    }
+
     pub(super) fn at(
         &self,
         svma: u64,

@@ -7,16 +7,16 @@ use gimli::constants as dw;
 use gimli::{AttributeValue, DwTag};
 
 use super::Variable;
-use super::functions::{copies_at, ranges};
+use super::functions::{copies_at, language_at, ranges};
 use super::known::{Described, Learned};
 use crate::address_space::AddressSpace;
 use crate::dies::{Die, DieReader};
 use crate::functions::files::Files;
-use crate::lines::InlinedCopy;
+use crate::lines::{InlinedCopy, SourceLine};
 use crate::location::FrameContext;
 use crate::model::Svma;
 use crate::module::Module;
-use crate::types::{DieId, with_session};
+use crate::types::{DieId, Language, with_session};
 
 /// Depth of nested blocks that are searched.
 const MAX_DEPTH: usize = 256;
@@ -45,11 +45,85 @@ pub fn has_variable(site: &FrameContext<'_>, name: &str) -> bool {
     all.iter().any(|variable| variable.name == name)
 }
 
-/// Finds the innermost variable called `name`.
+/// Finds the innermost variable called `name`. If another one may be meant just as well, its value is unknown.
 pub fn variable_at(site: &FrameContext<'_>, name: &str) -> Option<Variable> {
     let (module, all) = described_at(site)?;
-    let found = all.iter().find(|one| one.name == name)?;
-    Some(found.variable(module))
+    let meant = meant(site, (module, &all), name);
+    let (first, rivals) = meant.split_first()?;
+    Some(Variable {
+        rival: rivals.first().and_then(|rival| rival.line),
+        ..first.variable(module)
+    })
+}
+
+/// Returns the variables that `name` may mean: the innermost one, and those beside it in its block. Clang states no block
+/// of their own for what a `catch` declares, and puts the static variables of all blocks into the function's.
+fn meant<'v>(
+    site: &FrameContext<'_>,
+    (module, all): (&Module, &'v [Arc<Described>]),
+    name: &str,
+) -> Vec<&'v Arc<Described>> {
+    let mut named = all.iter().filter(|one| one.name == name);
+    let Some(first) = named.next() else {
+        return Vec::new();
+    };
+    let beside = named.filter(|one| is_beside(module, first, one));
+    let mut found: Vec<_> = std::iter::once(first).chain(beside).collect();
+    let may_share = || matches!(language_at(site), Language::C | Language::Cpp);
+    if found.len() > 1 && may_share() {
+        keep_declared(site, &mut found);
+    } else {
+        found.truncate(1);
+    }
+    found
+}
+
+/// Returns whether two variables of one name are declared in one block. The parameters of a pack have one name.
+fn is_beside(module: &Module, first: &Described, other: &Described) -> bool {
+    let is_same_block = first.block.is_some() && first.block == other.block;
+    let is_pack = first.is_parameter && other.is_parameter;
+    let has_lines = first.line.is_some() && other.line.is_some();
+    is_same_block
+        && !is_pack
+        && has_lines
+        && declaration(module, first) != declaration(module, other)
+}
+
+/// Returns the DIE that declares a variable in the source.
+fn declaration(module: &Module, variable: &Described) -> Option<DieId> {
+    let last = with_session(module.entries(), variable.id, |session, die| {
+        session.chain(die).last().map(DieId::of)
+    });
+    last.flatten()
+}
+
+/// Removes the variables that are declared behind the site. On the line of a declaration, its variable is meant; behind it,
+/// its scope may have ended.
+fn keep_declared(site: &FrameContext<'_>, found: &mut Vec<&Arc<Described>>) {
+    let Some(here) = line_of(site) else { return };
+    let line = |one: &Arc<Described>| {
+        let is_here = one.file.as_deref() == Some(&*here.file);
+        one.line.filter(|_| is_here)
+    };
+    let is_declared = |one: &&Arc<Described>| line(one).is_none_or(|line| line <= here.line);
+    match found.iter().any(is_declared) {
+        true => found.retain(is_declared),
+        false => found.truncate(1),
+    }
+    let own = found.iter().copied();
+    let own: Vec<_> = own.filter(|one| line(one) == Some(here.line)).collect();
+    if own.len() == 1 {
+        *found = own;
+    }
+}
+
+/// Returns the line at which the call of the site stands: that of the instruction, or of the next inlined call.
+fn line_of(site: &FrameContext<'_>) -> Option<SourceLine> {
+    let calls = site.space.calls_at(site.lookup_pc);
+    match calls.get(site.inline_depth + 1) {
+        Some(inner) => inner.call.clone(),
+        None => site.space.line_at(site.lookup_pc),
+    }
 }
 
 /// Lists the variables of all blocks of the function whose code is at `address`.
@@ -126,6 +200,7 @@ fn described(
             svma: svma.0,
             blocks,
             begins: None,
+            block: None,
             kept: HashSet::new(),
             found: Vec::new(),
         }
@@ -143,6 +218,8 @@ struct Walk<'w, 't, 'a> {
     blocks: Blocks,
     /// Where the innermost block begins that is being visited.
     begins: Option<u64>,
+    /// The block whose variables are being listed; `None` while those are that have no instance in it.
+    block: Option<DieId>,
     /// The abstract origins of all variables in this instance.
     kept: HashSet<DieId>,
     found: Vec<Described>,
@@ -210,9 +287,11 @@ impl<'a> Walk<'_, '_, 'a> {
             }
             variables.len() < MAX_VARIABLES
         });
+        self.block = Some(DieId::of(die));
         for (tag, child) in variables {
             self.variable(&child, tag, depth);
         }
+        self.block = None;
         self.removed(die, depth);
         if depth < MAX_DEPTH {
             let around = self.begins;
@@ -255,6 +334,7 @@ impl<'a> Walk<'_, '_, 'a> {
             artificial: chain.iter().any(|d| session.flag(d, dw::DW_AT_artificial)),
             scope_depth: depth,
             block_begins: self.begins,
+            block: self.block,
             shadowed: false,
             inline_depth: self.inline_depth,
             id: DieId::of(die),

@@ -11,6 +11,7 @@ mod linked;
 mod locals;
 mod modules;
 mod returned;
+mod templates;
 mod vtables;
 
 use linked::Linked;
@@ -42,6 +43,7 @@ pub use locals::{has_variable, variables_at};
 pub use locals::{variable_at, variables_of, variables_of_copy};
 pub use modules::split_module;
 pub use returned::{result_type, returned};
+pub use templates::{template_type, template_value};
 pub use vtables::trait_object_type;
 
 /// Why a variable that is only declared has no value.
@@ -54,6 +56,8 @@ const WORD: u64 = 8;
 pub struct Variable {
     about: Arc<Described>,
     module: Arc<Module>,
+    /// The line of another variable that its name may mean just as well where it was looked up.
+    rival: Option<u32>,
 }
 
 impl Deref for Variable {
@@ -112,10 +116,27 @@ impl Variable {
         }
     }
 
+    /// Explains why its name may mean another variable where it was looked up; `None`: it cannot.
+    fn unclear(&self) -> Option<Unknown> {
+        let (own, other) = (self.line?, self.rival?);
+        let name = &self.name;
+        let why = format!(
+            "{name} of line {own} or {name} of line {other} may be meant: the compiler does not say which is in scope here"
+        );
+        let hint = "locals shows both with their lines".to_owned();
+        Some(Unknown {
+            hint: Some(hint),
+            ..Unknown::because(why)
+        })
+    }
+
     /// Reads its value at `site`, which must be in the frame for which the variable was found, or in one inlined there.
     /// The value contains the reasons for anything unknown.
     #[must_use]
     pub fn read(&self, site: &FrameContext<'_>) -> Value {
+        if let Some(why) = self.unclear() {
+            return Value::unknown(self.ty(), why);
+        }
         location::decided(self.described(site), site, self.function, None)
     }
 
@@ -204,6 +225,9 @@ impl Variable {
     /// # Errors
     /// There is no such place. The text states the reason.
     pub fn symbolic(&self, site: &FrameContext<'_>) -> Result<location::Symbolic, String> {
+        if let Some(why) = self.unclear() {
+            return Err(why.reason);
+        }
         match self.linked(site) {
             Some(Linked::Address(address)) => {
                 return Ok(location::Symbolic::Memory(Int::Const(address)));

@@ -26,10 +26,16 @@ pub struct Near<'a> {
     pub function: &'a dyn Fn() -> String,
     /// Returns the full names that a name may mean because the source imports them.
     pub imported: &'a dyn Fn(&str) -> Vec<Imported>,
+    /// Returns the type that was given for a template parameter.
+    pub given: &'a dyn Fn(&str) -> Option<Type>,
 }
 
 fn nothing(_: &str) -> Vec<Imported> {
     Vec::new()
+}
+
+fn no_type(_: &str) -> Option<Type> {
+    None
 }
 
 impl Near<'_> {
@@ -41,6 +47,7 @@ impl Near<'_> {
             unit: None,
             function: &String::new,
             imported: &nothing,
+            given: &no_type,
         }
     }
 }
@@ -112,7 +119,8 @@ fn named(space: &AddressSpace, context: Option<Near<'_>>, name: &str) -> Option<
     if name.is_empty() {
         return None;
     }
-    let described = in_modules(space, context, name, None);
+    let given = context.and_then(|near| (near.given)(name));
+    let described = given.or_else(|| in_modules(space, context, name, None));
     described.or_else(|| builtin(name))
 }
 

@@ -62,6 +62,22 @@ pub fn find_member(class: &Type, name: &str) -> Result<Option<FoundMember>, Ambi
     Search::run(&class, name, Wanted::Base)
 }
 
+/// Splits the name of a member function that is qualified with the class or a base class, `Base::f`. Returns the base
+/// classes that lead to that class, the outermost first, and the rest, `f`. Returns `None` for other names.
+///
+/// # Errors
+/// Several base classes have the name, and none of them hides the others.
+pub fn find_qualifier<'n>(
+    class: &Type,
+    name: &'n str,
+) -> Result<Option<(Vec<Member>, &'n str)>, AmbiguousMember> {
+    let Some((qualifier, last)) = split_scope(name) else {
+        return Ok(None);
+    };
+    let found = base_called(&class.strip(), qualifier, MAX_STEPS)?;
+    Ok(found.map(|(path, _)| (path, last)))
+}
+
 /// Finds the class itself or a base class by its name, with what leads to it. The name may have several steps: `Mid::Base`.
 fn base_called(
     class: &Type,

@@ -4,6 +4,7 @@
 //! that it refers to are read on their own first use. Types that contain themselves, even damaged ones that do so by
 //! value, therefore never cause an endless walk.
 
+mod alignment;
 mod arrays;
 mod builtin;
 mod class_members;
@@ -29,7 +30,7 @@ pub use builtin::builtin;
 pub use class_members::{member_at, virtual_function};
 pub use find::{Near, find_type};
 pub(crate) use index::{EntryKind, hash};
-pub use inherited::{AmbiguousMember, FoundMember, find_member};
+pub use inherited::{AmbiguousMember, FoundMember, find_member, find_qualifier};
 pub(crate) use known::KnownTypes;
 pub(crate) use members::member_of;
 pub use members::{
@@ -214,6 +215,12 @@ impl Type {
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         members::size(self, MAX_STEPS)
+    }
+
+    /// Returns the alignment in bytes, or `None` for a type without one, such as a function or a declared class.
+    #[must_use]
+    pub fn alignment(&self) -> Option<u64> {
+        alignment::of(self)
     }
 
     /// Removes typedefs and qualifiers, and replaces a declaration by its definition.

@@ -38,17 +38,24 @@ pub(super) fn bit_range<'a>(
     }
     let start = offset?.checked_mul(8)?;
     // The older form counts from the highest bit of the storage unit.
-    let Some(from_top) = session.unsigned(die, dw::DW_AT_bit_offset) else {
+    let Some(from_top) = session.attr(die, dw::DW_AT_bit_offset) else {
         return Some(BitRange {
             offset: start,
             size,
         });
     };
+    // It is negative if a packed field begins before its storage unit; clang writes that as 8 unsigned bytes.
+    let from_top = match from_top {
+        Value::Sdata(negative) => negative,
+        stated => stated.udata_value()?.cast_signed(),
+    };
     let storage = session.unsigned(die, dw::DW_AT_byte_size);
     let storage = storage.or_else(|| storage_size(session, die))?;
     // Counting from the end of the storage allows for a field that extends across its beginning.
     let end = start.checked_add(storage.checked_mul(8)?)?;
-    let offset = end.checked_sub(from_top.checked_add(size)?)?;
+    let offset = end
+        .checked_sub(size)?
+        .checked_add_signed(from_top.checked_neg()?)?;
     Some(BitRange { offset, size })
 }
 

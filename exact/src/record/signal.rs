@@ -8,6 +8,7 @@ use super::inject;
 use super::threads::Next;
 use super::trap_action::{TrapAction, Trapped};
 use super::{Recorder, State};
+use crate::abi::RED_ZONE;
 use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry, Fatal};
@@ -25,8 +26,6 @@ const ENDING: [i32; 7] = [
     libc::SIGABRT,
     libc::SIGSYS,
 ];
-/// The kernel leaves these bytes below the stack pointer alone (System V ABI, 3.2.2).
-const RED_ZONE: u64 = 128;
 /// Results of calls that a signal has interrupted: the kernel makes them again, or has them fail with EINTR
 /// (ERESTARTSYS to ERESTART_RESTARTBLOCK in its errno.h).
 const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;

@@ -16,6 +16,7 @@ use self::call::Call;
 use self::vdso::Overlay;
 use super::known::{self, Known};
 use super::take::is_waiting;
+use crate::abi::RED_ZONE;
 use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Context, Entry, Fatal, Registers, Span, Writer};
@@ -30,8 +31,6 @@ const CHECKED_EVERY: u64 = 4096;
 pub const LONGEST_INSTRUCTION: usize = 15;
 /// Bytes of the instruction `syscall`.
 const SYSCALL: u64 = 2;
-/// The kernel leaves these bytes below the stack pointer alone (System V ABI, 3.2.2).
-const RED_ZONE: u64 = 128;
 /// No frame of a signal is larger (AMX included).
 const MOST_FRAME: u64 = 16 << 10;
 /// Where the frame of a signal has the instruction pointer (rt_sigframe: return address, then ucontext_t).

@@ -10,6 +10,7 @@ use libc::user_regs_struct;
 
 use super::run::Halt;
 use super::{Moment, Replay, checkpoint, search, seek, trace};
+use crate::abi::{Arguments, float_results};
 use crate::error::{Context as _, Result};
 use crate::log::Context;
 use crate::maps;
@@ -19,12 +20,6 @@ use crate::translate::Trap;
 
 /// Where the function returns to: the last address of user space's lower half page, where no code ever is.
 const RETURN: u64 = 0x7fff_ffff_f000;
-/// Bytes below the stack pointer that a function may use (System V ABI, 3.2.2).
-const RED_ZONE: u64 = 128;
-/// The direction flag, clear at each call (System V ABI, 3.2.1).
-const DIRECTION: u64 = 1 << 10;
-/// Offset of xmm0 in XSAVE's layout.
-const XMM: usize = 160;
 /// Instructions between two looks at the clock.
 const SLICE: u64 = 20_000_000;
 /// Stack that is mapped below what the program had used, as the kernel would when it grows.
@@ -165,45 +160,22 @@ impl Replay {
         }
     }
 
-    /// Arguments and return address are where the System V ABI has them (3.2.3).
     fn begin_call(&mut self, context: &Context, call: &Call) -> Result<()> {
-        let mut registers = user_regs_struct::from(&context.registers);
-        self.grow_stack(registers.rsp)?;
-        let mut stack = registers.rsp - RED_ZONE;
-        let mut integers = call.integers.clone();
-        for (index, bytes) in &call.texts {
-            stack -= bytes.len() as u64;
-            self.process.write(stack, bytes)?;
-            if let Some(integer) = integers.get_mut(*index) {
-                *integer = stack;
-            }
+        let before = user_regs_struct::from(&context.registers);
+        self.grow_stack(before.rsp)?;
+        let arguments = Arguments {
+            integers: &call.integers,
+            floats: &call.floats,
+            texts: &call.texts,
+        };
+        let entry = arguments.entry(call.function, &before, context.extended.clone());
+        for (at, bytes) in entry.texts {
+            self.process.write(at, bytes)?;
         }
-        let places = [
-            &mut registers.rdi,
-            &mut registers.rsi,
-            &mut registers.rdx,
-            &mut registers.rcx,
-            &mut registers.r8,
-            &mut registers.r9,
-        ];
-        for (place, integer) in places.into_iter().zip(integers) {
-            *place = integer;
-        }
-        registers.rax = call.floats.len() as u64;
-        registers.rip = call.function;
-        registers.eflags &= !DIRECTION;
-        registers.rsp = (stack & !15) - 8;
-        self.process.set_word(registers.rsp, RETURN)?;
-        let mut extended = context.extended.clone();
-        for (value, index) in call.floats.iter().zip(0..) {
-            let at = XMM + index * 16;
-            if let Some(place) = extended.get_mut(at..at + 8) {
-                place.copy_from_slice(&value.to_le_bytes());
-            }
-        }
+        self.process.set_word(entry.registers.rsp, RETURN)?;
         self.load(&Context {
-            registers: (&registers).into(),
-            extended,
+            registers: (&entry.registers).into(),
+            extended: entry.extended,
         })
     }
 
@@ -315,16 +287,12 @@ impl Replay {
 
     fn returned(&self, registers: &user_regs_struct, output: Vec<u8>) -> Result<Returned> {
         let extended = self.extended()?;
-        let low = |index: usize| {
-            let at = XMM + index * 16;
-            let bytes = extended.get(at..at + 8).and_then(|low| low.try_into().ok());
-            bytes.map_or(0, u64::from_le_bytes)
-        };
+        let [xmm0, xmm1] = float_results(&extended);
         Ok(Returned {
             rax: registers.rax,
             rdx: registers.rdx,
-            xmm0: low(0),
-            xmm1: low(1),
+            xmm0,
+            xmm1,
             output,
             pointed: None,
         })

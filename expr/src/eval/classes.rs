@@ -3,9 +3,9 @@
 //! A base class may lie behind the start of the object, and a virtual one anywhere in it, so such a conversion moves the
 //! address. The object's own class, which its type_info names, tells where it lies.
 
-use crate::ast::{CastKind, Span};
+use crate::ast::{CastKind, Expr, Span};
 use crate::eval::operand::pointer_value;
-use crate::eval::{Answer, EvalError, Evaluator};
+use crate::eval::{Answer, EvalError, Evaluator, Wants};
 use debuginfo::types::{Language, MemberOffset, Role, Type, TypeKind, find_type};
 use debuginfo::value::{Value, inside};
 use values::text_at;
@@ -72,6 +72,54 @@ impl Evaluator<'_> {
             }
             found => found,
         })
+    }
+
+    /// Returns the member of an object that a pointer to members selects. `of` is the object, or a pointer or reference to one.
+    pub(super) fn select(&self, of: &Expr, member: &Expr) -> Answer<Value> {
+        let object = self.pointee(&self.value(of)?, of.at)?;
+        let pointer = self.settled(&self.value(member)?, member.at)?;
+        let ty = pointer.ty.strip();
+        let (Some(class), Some(target)) = (ty.member_class(), ty.target()) else {
+            let message = format!("{} is not a pointer to members", pointer.ty.name());
+            return Err(EvalError::meaningless(member.at, message));
+        };
+        if target.strip().kind() == TypeKind::Function {
+            let error = EvalError::meaningless(member.at, "it leads to a function of the class");
+            return Err(error.with_hint("only members with a value are selected"));
+        }
+        let object = self.part_for(&object, &class, of.at)?;
+        let offset = match self.wants.get() {
+            Wants::Type => 0,
+            _ => self.offset_of(&pointer, member.at)?,
+        };
+        let found = inside::part(&object, &target, offset, &self.look);
+        Ok(found.reached_by(pointer.certainty))
+    }
+
+    /// Returns the part of an object that is of class `class`: the object itself, or a base class.
+    fn part_for(&self, object: &Value, class: &Type, at: Span) -> Answer<Value> {
+        let (from, to) = (class_name(&object.ty), class_name(class));
+        let is_part =
+            |to: &String| Some(to) == from.as_ref() || base_in(&object.ty, to, MAX_DEPTH).is_some();
+        if !to.as_ref().is_some_and(is_part) {
+            let message = format!("{} is no {}", object.ty.name(), class.name());
+            return Err(EvalError::meaningless(at, message));
+        }
+        let found = self.related(object, class, at)?;
+        Ok(found.unwrap_or_else(|| object.clone()))
+    }
+
+    /// Returns the bytes before a member (Itanium C++ ABI, 2.3): -1 is the null pointer.
+    fn offset_of(&self, pointer: &Value, at: Span) -> Answer<u64> {
+        let bytes = pointer.known_bytes();
+        let bytes = bytes.map_err(|why| self.unusable(pointer, why, at))?;
+        self.note(pointer.certainty);
+        self.compute_with(pointer);
+        match <[u8; 8]>::try_from(bytes).map(u64::from_le_bytes) {
+            Ok(u64::MAX) => Err(EvalError::new(at, "the pointer to members is null")),
+            Ok(offset) => Ok(offset),
+            Err(_) => Err(EvalError::new(at, "it does not have the size of an offset")),
+        }
     }
 
     /// Returns the part of class `to` of the object around `object`. `None` if it begins where `object` does.

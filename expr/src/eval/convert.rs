@@ -1,13 +1,64 @@
 //! Explicit conversions.
 
-use crate::ast::{CastKind, Span};
+use crate::ast::{CastKind, Expr, Span};
 use crate::eval::operand::{Operand, int_kind};
-use crate::eval::{Answer, Evaluator, failed};
+use crate::eval::{Answer, EvalError, Evaluator, Wants, failed};
 use crate::number::Number;
+use debuginfo::Unknown;
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
 
 impl Evaluator<'_> {
+    /// Evaluates a conversion to the type `to`. One to a reference, `T&`, gives an object of the program.
+    pub(super) fn cast(&self, to: &str, how: CastKind, of: &Expr, at: Span) -> Answer<Value> {
+        let target = to.trim_end_matches('&');
+        let ty = self.wanted_type(target, at)?;
+        let value = self.value(of)?;
+        match target == to {
+            true => self.convert(&value, &ty, how, of.at),
+            false => self.as_object(&value, &ty, how, of.at),
+        }
+    }
+
+    /// Returns the object to which a reference to `ty` leads that `value` is converted to.
+    fn as_object(&self, value: &Value, ty: &Type, how: CastKind, at: Span) -> Answer<Value> {
+        if self.wants.get() == Wants::Type {
+            let why = Unknown::because("only its type is wanted");
+            return Ok(Value::unknown(ty.clone(), why));
+        }
+        let object = value
+            .unreferenced(&self.look)
+            .map_err(|e| self.unusable(value, e, at))?;
+        let moves = !matches!(how, CastKind::Reinterpret | CastKind::Const);
+        if moves && let Some(found) = self.to_class(&object, ty, how, at)? {
+            return Ok(found);
+        }
+        // `static_cast<const long&>(i)` leads to a temporary object.
+        if how == CastKind::Static && object.ty.strip().name() != ty.strip().name() {
+            return self.convert(&object, ty, how, at);
+        }
+        self.seen_as(&object, ty, at)
+    }
+
+    /// Returns what lies in the place of an object, as another type.
+    fn seen_as(&self, object: &Value, ty: &Type, at: Span) -> Answer<Value> {
+        let has_place = object.bits.is_none() && ty.size() == object.ty.size();
+        match object.address() {
+            Some(address) => {
+                let found = Value::at(ty.clone(), address, self.look.machine);
+                Ok(found.reached_by(object.reached))
+            }
+            None if has_place => Ok(Value {
+                ty: ty.clone(),
+                ..object.clone()
+            }),
+            None => {
+                let message = format!("it is not in memory, so no {}& can refer to it", ty.name());
+                Err(EvalError::new(at, message))
+            }
+        }
+    }
+
     /// Converts a value to a type. Numbers and pointers are converted by value. Other values are reinterpreted.
     /// A class becomes another class of the same object.
     pub(super) fn convert(

@@ -92,33 +92,36 @@ impl Evaluator<'_> {
     /// Returns whether a function around the frame's function in the source declares a variable of this name.
     pub(super) fn is_declared_around(&self, name: &str) -> bool {
         let around = scope::enclosing(self.site);
-        around.iter().any(|outer| declares(outer, name))
+        around.iter().any(|outer| !outer.called(name).is_empty())
     }
 
     /// Returns a variable of the innermost function around the frame's function in the source that declares it.
     pub(super) fn declared_around(&self, name: &str, at: Span) -> Answer<Option<Value>> {
         let around = scope::enclosing(self.site);
-        let Some(level) = around.iter().position(|outer| declares(outer, name)) else {
+        let declares = |outer: &Enclosing| !outer.called(name).is_empty();
+        let Some(level) = around.iter().position(declares) else {
             return Ok(None);
         };
         let outer = &around[level];
         let is_cpp = language_at(self.site) == Language::Cpp;
-        let mut own = outer.variables();
-        own.retain(|one| one.name == name);
-        let fixed = own.iter().find(|one| one.is_static(self.site));
-        // Which blocks are around a class or a lambda is not known.
-        if let Some(fixed) = fixed.filter(|_| !is_cpp || own.len() == 1) {
+        let own = outer.called(name);
+        let fixed = own.first().filter(|one| one.is_static(self.site));
+        if let Some(fixed) = fixed.filter(|_| own.len() == 1) {
             return Ok(Some(fixed.read(self.site)));
         }
         let unknown = |why: Diagnostic| {
             let what = Diagnostic {
-                message: format!("{name} is a variable of {}: {}", outer.name, why.message),
+                message: format!("{name} is a variable of {}: {}", outer.name(), why.message),
                 hint: why.hint,
             };
             EvalError::unknown(at, what)
         };
         if is_cpp {
-            return Err(unknown("it cannot be reached from here".into()));
+            // Which blocks are around a class or a lambda is not stated.
+            return Err(unknown(match own.len() {
+                1 => "it cannot be reached from here".into(),
+                _ => which_of(&own),
+            }));
         }
         let mut index = self.context.index;
         for outer in &around[..=level] {
@@ -148,10 +151,10 @@ impl Evaluator<'_> {
         let Some(link) = link else {
             return match (calls.next(), calls.next()) {
                 (Some(only), None) => Ok(only),
-                (None, _) => Err(format!("no call of {} is among the frames", outer.name).into()),
+                (None, _) => Err(format!("no call of {} is among the frames", outer.name()).into()),
                 _ => Err(format!(
                     "{} is called several times, and which call this one belongs to is not known",
-                    outer.name
+                    outer.name()
                 )
                 .into()),
             };
@@ -170,7 +173,7 @@ impl Evaluator<'_> {
         };
         calls
             .find(is_it)
-            .ok_or_else(|| format!("its call of {} is not among the frames", outer.name).into())
+            .ok_or_else(|| format!("its call of {} is not among the frames", outer.name()).into())
     }
 
     fn in_site<T>(&self, index: usize, work: impl FnOnce(&FrameContext<'_>) -> T) -> Option<T> {
@@ -184,6 +187,15 @@ impl Evaluator<'_> {
     }
 }
 
-fn declares(outer: &Enclosing, name: &str) -> bool {
-    outer.variables().iter().any(|one| one.name == name)
+/// Explains that several variables of one name may be meant.
+fn which_of(all: &[Variable]) -> Diagnostic {
+    let lines: Vec<String> = all
+        .iter()
+        .filter_map(|one| Some(one.line?.to_string()))
+        .collect();
+    let message = format!(
+        "it has several, of lines {}, and the compiler does not say which is in scope here",
+        lines.join(" and ")
+    );
+    message.into()
 }

@@ -1,5 +1,5 @@
 //! Methods: functions whose first parameter is the object. They are found by the object's type and called by name
-//! alone.
+//! alone. A name may be qualified with a base class.
 //!
 //! The first parameter, not the name, determines the type of a method, in C++ and in Rust, because names are written in
 //! too many ways. A virtual function is that of the object's own class, which its type_info names.
@@ -10,8 +10,8 @@ use crate::eval::operand::pointer_value;
 use crate::eval::{Answer, EvalError, Evaluator};
 use debuginfo::Certainty;
 use debuginfo::scope::function_type;
-use debuginfo::types::{Role, Type, TypeKind};
-use debuginfo::value::{Value, inside};
+use debuginfo::types::{Role, Type, TypeKind, find_qualifier};
+use debuginfo::value::{Value, ValueError, inside};
 
 /// Pointers, wrappers and base classes searched for a method, at most.
 const MAX_STEPS: usize = 8;
@@ -68,8 +68,8 @@ impl Evaluator<'_> {
     ) -> Answer<Option<Method>> {
         let mut value = object.clone();
         for _ in 0..MAX_STEPS {
-            let own = self.own_class(&value);
-            let mut found = self.methods_of(&own.unwrap_or_else(|| value.clone()), name, at)?;
+            let (object, name) = self.called_on(&value, name, at)?;
+            let mut found = self.methods_of(&object, name, at)?;
             if !found.is_empty() {
                 found.sort_by_key(|method| misfits(&method.parameters, arguments));
                 return Ok(found.into_iter().next());
@@ -80,6 +80,26 @@ impl Evaluator<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the object whose methods are searched, and for which name. A qualified name, `Base::f`, means the function
+    /// of that class, even if it is virtual.
+    fn called_on<'n>(&self, value: &Value, name: &'n str, at: Span) -> Answer<(Value, &'n str)> {
+        let is_class = matches!(value.kind(), TypeKind::Struct | TypeKind::Class);
+        let found = match is_class {
+            true => find_qualifier(&value.ty, name).map_err(ValueError::Ambiguous),
+            false => Ok(None),
+        };
+        let Some((path, last)) = found.map_err(|error| EvalError::of_value(at, &error))? else {
+            let own = self.own_class(value).unwrap_or_else(|| value.clone());
+            return Ok((own, name));
+        };
+        let mut part = value.clone();
+        for base in &path {
+            let next = inside::member_value(&part, base, &self.look);
+            part = next.map_err(|error| self.unusable(&part, error, at))?;
+        }
+        Ok((part, last))
     }
 
     /// Returns the methods of a value's type, or else of its base classes.

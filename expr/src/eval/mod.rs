@@ -32,7 +32,7 @@ use crate::eval::strings::not_number_and_text;
 use crate::kept::Kept;
 use crate::number::{Number, compares};
 use debuginfo::location::{FrameContext, Piece, ValuePlace, at_frame};
-use debuginfo::scope::{imported, scope_at, unit_at};
+use debuginfo::scope::{imported, scope_at, template_type, unit_at};
 use debuginfo::types::{self, Near, Type, TypeKind};
 use debuginfo::value::trail::apart;
 use debuginfo::value::{Look, Value, ValueError};
@@ -426,6 +426,7 @@ impl Evaluator<'_> {
                 self.logical(*op, left, right)
             }
             ExprKind::Binary(BinaryOp::Repeat, first, count) => self.repeat(first, count, at),
+            ExprKind::Binary(op, of, member) if op.selects() => self.select(of, member),
             ExprKind::Binary(BinaryOp::Remainder, of, member) if self.is_component(member) => {
                 self.value(&component(of, member))
             }
@@ -450,13 +451,11 @@ impl Evaluator<'_> {
                 self.compute_with(&chosen);
                 Ok(chosen.reached_by(asked.certainty))
             }
-            ExprKind::Cast { how, to, of } => {
-                let ty = self.wanted_type(&to.text, at)?;
-                let value = self.value(of)?;
-                self.convert(&value, &ty, *how, of.at)
-            }
-            ExprKind::SizeOf(of) => self.size_of(of),
-            ExprKind::SizeOfType(ty) => self.size_of_named(&ty.text, at),
+            ExprKind::Cast { how, to, of } => self.cast(&to.text, *how, of, at),
+            ExprKind::SizeOf(of) => size_of_type(&self.measured(of)?, of.at),
+            ExprKind::SizeOfType(ty) => size_of_type(&self.measured_named(&ty.text, at)?, at),
+            ExprKind::AlignOf(of) => align_of_type(&self.measured(of)?, of.at),
+            ExprKind::AlignOfType(ty) => align_of_type(&self.measured_named(&ty.text, at)?, at),
             ExprKind::Call {
                 function,
                 arguments,
@@ -594,12 +593,13 @@ impl Evaluator<'_> {
         Ok(operand::number_value(answer, certainty))
     }
 
-    fn size_of(&self, of: &Expr) -> Answer<Value> {
+    /// Returns the type of the operand of `sizeof` or `alignof`, which may be the name of a type.
+    fn measured(&self, of: &Expr) -> Answer<Type> {
         if let ExprKind::Name(name) = &of.kind
             && !self.has_variable(name)
             && let Some(ty) = self.find_type(name)
         {
-            return size_of_type(&ty, of.at);
+            return Ok(ty);
         }
         // The target of a pointer has a size even if there is none.
         if let ExprKind::Unary(UnaryOp::Deref, pointer) = &of.kind {
@@ -607,17 +607,18 @@ impl Evaluator<'_> {
             if stripped.kind() == TypeKind::Pointer
                 && let Some(target) = stripped.target()
             {
-                return size_of_type(&target, of.at);
+                return Ok(target);
             }
         }
-        size_of_type(&self.wanting(Wants::Type, of)?.ty, of.at)
+        Ok(self.wanting(Wants::Type, of)?.ty)
     }
 
-    /// The size of what a name in parentheses means. A variable hides a type of that name, as in C.
-    fn size_of_named(&self, name: &str, at: Span) -> Answer<Value> {
+    /// Returns the type that a name in parentheses means. A variable hides a type of that name, as in C.
+    fn measured_named(&self, name: &str, at: Span) -> Answer<Type> {
         match self.has_variable(name) {
-            true => self.size_of(&Expr::new(ExprKind::Name(name.to_owned()), at)),
-            false => size_of_type(&self.wanted_type(name, at)?, at),
+            true => self.measured(&Expr::new(ExprKind::Name(name.to_owned()), at)),
+            // A reference is measured as its target.
+            false => self.wanted_type(name.trim_end_matches('&'), at),
         }
     }
 
@@ -625,11 +626,13 @@ impl Evaluator<'_> {
         let has_frame = !self.context.frames.is_empty();
         let function = || scope_at(self.site);
         let imported = |name: &str| imported(self.site, name);
+        let given = |name: &str| template_type(self.site, name);
         let near = has_frame.then(|| Near {
             address: self.site.lookup_pc,
             unit: unit_at(self.site),
             function: &function,
             imported: &imported,
+            given: &given,
         });
         types::find_type(self.look.space, near, text)
     }
@@ -655,8 +658,18 @@ fn size_of_type(ty: &Type, at: Span) -> Answer<Value> {
         let message = format!("the size of {} is not known", ty.name());
         return Err(EvalError::new(at, message));
     };
-    let number = Number::integer(super::number::IntKind::UNSIGNED_LONG, u128::from(size));
-    Ok(operand::number_value(number, Certainty::Known))
+    Ok(unsigned_long(size))
+}
+
+/// The alignment of a type. Debug information states it only where the source demands one.
+fn align_of_type(ty: &Type, at: Span) -> Answer<Value> {
+    let unknown = || EvalError::new(at, format!("the alignment of {} is not known", ty.name()));
+    ty.alignment().map(unsigned_long).ok_or_else(unknown)
+}
+
+fn unsigned_long(number: u64) -> Value {
+    let number = Number::integer(super::number::IntKind::UNSIGNED_LONG, u128::from(number));
+    operand::number_value(number, Certainty::Known)
 }
 
 fn base_type(name: &str) -> Type {

@@ -93,13 +93,11 @@ impl Evaluator<'_> {
         let mut is_function = false;
         for (is_copy, all) in own.chain(copied.take(MOST_COPIES)) {
             is_function = true;
-            let mut own = all
-                .iter()
-                .filter(|variable| variable.name == last)
-                .peekable();
-            if own.peek().is_some() {
+            let own: Vec<&Variable> = all.iter().filter(|one| one.name == last).collect();
+            if !own.is_empty() {
                 let outside = FrameContext::outside(space, self.look.machine);
-                let fixed = own.find(|variable| variable.is_static(&outside));
+                let fixed = only_static(&own, &outside);
+                let fixed = fixed.map_err(|lines| several(path, last, &lines, at))?;
                 let Some(fixed) = fixed else {
                     let why = match is_copy {
                         true => "which is inlined elsewhere and does not run here",
@@ -218,4 +216,39 @@ impl Evaluator<'_> {
         let hint = format!("if that is meant, write {}", found.with_name(plain));
         Some(Diagnostic::new(message).with_hint(hint))
     }
+}
+
+/// Returns the static variable among those of one name in a function: that of the function's own block, as in gdb, or else the
+/// only one.
+///
+/// # Errors
+/// There are several, with these lines.
+fn only_static<'v>(
+    all: &[&'v Variable],
+    outside: &FrameContext<'_>,
+) -> Result<Option<&'v Variable>, Vec<String>> {
+    let mut fixed: Vec<&Variable> = all.to_vec();
+    fixed.retain(|one| one.is_static(outside));
+    let outermost = fixed.iter().map(|one| one.scope_depth).min();
+    if outermost == Some(0) {
+        fixed.retain(|one| one.scope_depth == 0);
+    }
+    match fixed[..] {
+        [] => Ok(None),
+        [only] => Ok(Some(only)),
+        _ => {
+            let lines = fixed.iter().filter_map(|one| one.line);
+            Err(lines.map(|line| line.to_string()).collect())
+        }
+    }
+}
+
+/// Explains that a function has several static variables of one name.
+fn several(path: &str, name: &str, lines: &[String], at: Span) -> EvalError {
+    let lines = lines.join(" and ");
+    let message = format!("{path} has several static variables {name}, of lines {lines}");
+    let error = EvalError::meaningless(at, message);
+    error.with_hint(format!(
+        "stop in {path} where the one that you mean is in scope"
+    ))
 }

@@ -8,7 +8,7 @@ use crate::number::{IntKind, Number};
 use debuginfo::location::FrameContext;
 use debuginfo::scope::{
     Variable, enumerators, function_type, globals, has_enumerator, imported, is_in_file,
-    language_at, local_enumerators, scope_at, variable_at, variables_at,
+    language_at, local_enumerators, scope_at, template_value, variable_at, variables_at,
 };
 use debuginfo::types::{Language, MemberOffset, Type, TypeKind, find_member};
 use debuginfo::value::{Value, ValueError};
@@ -102,16 +102,16 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn variable(&self, name: &str) -> Option<Variable> {
-        variable_at(self.site, name)
+        self.variable_in(self.site.inline_depth, name)
     }
 
-    /// Finds a variable of the frame nested in `inline_depth` inlined calls.
+    /// Finds a variable of the frame nested in `inline_depth` inlined calls, or the value of a template parameter there.
     pub(super) fn variable_in(&self, inline_depth: usize, name: &str) -> Option<Variable> {
         let site = FrameContext {
             inline_depth,
             ..*self.site
         };
-        variable_at(&site, name)
+        variable_at(&site, name).or_else(|| template_value(&site, name))
     }
 
     /// Returns whether `name` is a variable of the frame, of one that it is inlined into, or of a function around it in the

@@ -3,7 +3,7 @@
 use crate::ast::{CharKind, Span};
 use crate::eval::{Answer, EvalError, Evaluator, Wants, base_type};
 use crate::number::{IntKind, Number};
-use debuginfo::types::{Language, Type, TypeKind};
+use debuginfo::types::{BitRange, Language, Type, TypeKind};
 use debuginfo::value::Value;
 use debuginfo::{Certainty, Diagnostic};
 use values::Wide;
@@ -104,10 +104,16 @@ pub(super) fn int_kind(ty: &Type) -> Option<IntKind> {
         .then_some(IntKind { signed, bits })
 }
 
+/// Returns the kind of a number that is a bit field if `bits` are its bits.
+pub(super) fn kind_in(kind: IntKind, bits: Option<BitRange>) -> IntKind {
+    bits.map_or(kind, |bits| kind.of_bit_field(bits.size))
+}
+
 impl Evaluator<'_> {
     pub(super) fn operand(&self, value: &Value, at: Span) -> Answer<Operand> {
         let mut value = self.settled(value, at)?;
         let ty = value.ty.strip();
+        let bits = value.bits;
         // Any number has the type of the answer.
         if self.wants.get() == Wants::Type
             && value.bytes.is_err()
@@ -157,6 +163,7 @@ impl Evaluator<'_> {
             },
             _ => match int_kind(&ty) {
                 Some(kind) => {
+                    let kind = kind_in(kind, bits);
                     let raw = self.integer(&value, at)? as u128;
                     Operand::Number(Number::integer(kind, raw))
                 }

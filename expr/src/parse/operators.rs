@@ -1,6 +1,6 @@
 //! Operators: the conditional operator, binary operators by precedence, prefix operators, and conversions.
 
-use crate::ast::{BinaryOp, CastKind, Expr, ExprKind, Span, UnaryOp};
+use crate::ast::{BinaryOp, CastKind, Expr, ExprKind, Span, TypeName, UnaryOp};
 use crate::parse::types::Style;
 use crate::parse::{ParseError, Parser};
 
@@ -187,25 +187,52 @@ impl Parser<'_> {
         })
     }
 
-    /// Parses `sizeof (type)` or `sizeof operand`. The word was already consumed.
-    pub(super) fn size_of(&mut self, start: usize) -> Result<Expr, ParseError> {
-        let before = self.here();
-        if self.eat("(") {
-            if let Some(of) = self.type_name(Style::C)
-                && self.eat(")")
-                && (of.certain || (self.is_type)(&of.text))
-            {
-                let at = Span {
-                    start,
-                    end: self.pos,
-                };
-                return self.node(ExprKind::SizeOfType(of), at);
-            }
+    /// Parses `sizeof (type)`, `sizeof operand`, or the same with `alignof`. Otherwise consumes nothing.
+    pub(super) fn measure(&mut self, start: usize) -> Result<Option<Expr>, ParseError> {
+        let is_size = self.eat_word("sizeof");
+        if !is_size && !self.eats_align_of() {
+            return Ok(None);
+        }
+        if let Some(of) = self.type_in_parentheses() {
+            let end = self.pos;
+            let kind = match is_size {
+                true => ExprKind::SizeOfType(of),
+                false => ExprKind::AlignOfType(of),
+            };
+            return self.node(kind, Span { start, end }).map(Some);
+        }
+        let of = Box::new(self.unary()?);
+        let end = of.at.end;
+        let kind = match is_size {
+            true => ExprKind::SizeOf(of),
+            false => ExprKind::AlignOf(of),
+        };
+        self.node(kind, Span { start, end }).map(Some)
+    }
+
+    /// Consumes `alignof (`, without the parenthesis. A variable may be called `alignof` in C.
+    fn eats_align_of(&mut self) -> bool {
+        let before = self.pos;
+        let is_word = self.eat_word("alignof") || self.eat_word("_Alignof");
+        let found = is_word && self.looking_at("(");
+        if !found {
             self.pos = before;
         }
-        let of = self.unary()?;
-        let end = of.at.end;
-        self.node(ExprKind::SizeOf(Box::new(of)), Span { start, end })
+        found
+    }
+
+    /// Parses `(type)`. Otherwise consumes nothing.
+    fn type_in_parentheses(&mut self) -> Option<TypeName> {
+        let before = self.here();
+        if self.eat("(")
+            && let Some(of) = self.type_name(Style::C)
+            && self.eat(")")
+            && (of.certain || (self.is_type)(&of.text))
+        {
+            return Some(of);
+        }
+        self.pos = before;
+        None
     }
 }
 

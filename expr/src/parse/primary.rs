@@ -13,7 +13,9 @@ impl Parser<'_> {
         // Parentheses belong to the span of what they enclose.
         of.at.start = start.min(of.at.start);
         loop {
-            let kind = if self.eat("->") {
+            let kind = if self.looking_at(".*") || self.looking_at("->*") {
+                return Ok(of);
+            } else if self.eat("->") {
                 self.member(of, true)?
             } else if self.looking_at(".") && !self.looking_at("..") {
                 self.pos += 1;
@@ -96,8 +98,8 @@ impl Parser<'_> {
 
     fn primary(&mut self) -> Result<Expr, ParseError> {
         let start = self.here();
-        if self.eat_word("sizeof") {
-            return self.size_of(start);
+        if let Some(measure) = self.measure(start)? {
+            return Ok(measure);
         }
         if let Some(cast) = self.worded_cast(start)? {
             return Ok(cast);

@@ -141,6 +141,9 @@ fn conversions_are_told_from_parentheses() {
         ("sizeof(x)*2", "((sizeof x) * 2)"),
         ("sizeof x.y", "(sizeof x.y)"),
         ("sizeof(T*)", "(sizeof(T*))"),
+        ("alignof(int)*2", "((alignof(int)) * 2)"),
+        ("_Alignof (x.y)", "(alignof(x.y))"),
+        ("alignof+1", "(alignof + 1)"),
     ]);
     let is_type = |name: &str| name == "T" || name == "a<b>";
     let with = |text: &str| parse_with(text, &is_type).unwrap().to_string();

@@ -10,7 +10,7 @@ use server::verbs::{self, AttachArgs};
 use crate::answer::Answer;
 use crate::context::Context;
 use crate::shape;
-use crate::tool::Tool;
+use crate::tool::{About, Tool};
 
 /// The tool.
 pub struct Attach;
@@ -33,6 +33,7 @@ impl Tool for Attach {
     const DOC: &'static str =
         "Take a running process under control and record it from now on. It keeps running.";
     const READ_ONLY: bool = false;
+    const ABOUT: About = About::Other;
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
@@ -51,7 +52,7 @@ impl Tool for Attach {
             },
         };
         let report = context.ask::<verbs::Attach>(None, &attach)?;
-        context.begun(&report);
+        context.current.set(report.session, &report.recording);
         Ok(Answer::Object(shape::session(&report)))
     }
 }

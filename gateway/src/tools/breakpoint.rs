@@ -11,9 +11,9 @@ use server::verbs::{
 
 use super::target::{ids, target};
 use crate::answer::{Answer, List};
-use crate::context::{Context, SessionId, Whose};
+use crate::context::Context;
 use crate::shape;
-use crate::tool::Tool;
+use crate::tool::{About, Tool};
 
 /// The tool.
 pub struct Breakpoint;
@@ -22,10 +22,6 @@ pub struct Breakpoint;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
-    /// A recording, instead of a session: debug_continue and debug_goto stop there
-    recording: Option<String>,
     /// Breakpoints to set
     #[serde(default)]
     add: Vec<Add>,
@@ -59,10 +55,13 @@ impl Tool for Breakpoint {
     const NAME: &'static str = "debug_breakpoint";
     const DOC: &'static str = "Set or remove breakpoints at functions or source lines, and watchpoints that stop when a value is written. Without add and remove, lists them.";
     const READ_ONLY: bool = false;
+    const ABOUT: About = About::Either(
+        "A recording, instead of a session: debug_continue and debug_goto stop there",
+    );
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        let session = context.session()?;
         let removed = ids(&args.remove)?;
         let mut shown = Vec::new();
         let add = |add: Add| added(context, session, add);

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use server::protocol::{Code, Failure};
 
 use crate::answer::Answer;
-use crate::context::{Context, Whose};
+use crate::context::{Context, folder};
 use crate::recordings;
-use crate::tool::Tool;
+use crate::tool::{About, Tool};
 
 /// The tool.
 pub struct Compare;
@@ -58,12 +58,13 @@ impl Tool for Compare {
     const NAME: &'static str = "debug_compare";
     const DOC: &'static str = "Compare two recordings of a program, of one build or of two: which functions most likely made the difference, where it first shows with the calls around it on both sides, then output, exit and functions that differ. Each claim has its seq in A or B. Addresses, ids, times and moved lines are no difference.";
     const READ_ONLY: bool = true;
+    const ABOUT: About = About::Other;
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
         let open = |name: &str| {
-            let whose = Whose::either(None, Some(name.to_owned()));
-            context.gateway.recordings.open(&context.recording(&whose)?)
+            let recordings = &context.gateway.recordings;
+            recordings.open(&folder(Path::new(name))?)
         };
         let (a, b) = (open(&args.a)?, open(&args.b)?);
         let asked = Asked {

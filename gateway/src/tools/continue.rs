@@ -11,7 +11,7 @@ use server::verbs::{
 
 use super::target::seconds;
 use crate::answer::Answer;
-use crate::context::{Context, SessionId, Whose};
+use crate::context::Context;
 use crate::shape;
 use crate::tool::Tool;
 
@@ -22,10 +22,6 @@ pub struct Continue;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
-    /// A recording, instead of a session
-    recording: Option<String>,
     /// What to do [default: continue]; pause stops a running program
     #[serde(default)]
     action: Action,
@@ -68,7 +64,7 @@ impl Tool for Continue {
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let session = context.session(&Whose::either(args.session_id, args.recording.clone()))?;
+        let session = context.session()?;
         if args.thread_id.is_some() {
             let thread = ThreadArgs {
                 thread: args.thread_id,

@@ -8,9 +8,9 @@ use server::verbs::{self, FullArgs};
 
 use super::target::seconds;
 use crate::answer::Answer;
-use crate::context::{Context, SessionId, Whose};
+use crate::context::Context;
 use crate::shape;
-use crate::tool::Tool;
+use crate::tool::{About, Tool};
 
 /// Instructions that are recorded by default.
 const COUNT: u32 = 10_000;
@@ -22,8 +22,6 @@ pub struct Full;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
     /// How many instructions [default: 10000]
     count: Option<u32>,
     /// How long to wait for the next stop [default: 20000]
@@ -34,10 +32,11 @@ impl Tool for Full {
     const NAME: &'static str = "debug_full";
     const DOC: &'static str = "At a stop, execute the thread's next instructions one by one and record all of them, up to the next stop at the latest. Afterwards debug_history, debug_goto, debug_state and debug_sql know everything at each of them, until the program moves on: each seq, that of this answer too, is then one of their own recording. Some 20,000 instructions take a second.";
     const READ_ONLY: bool = false;
+    const ABOUT: About = About::Session;
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let session = context.session(&Whose::either(args.session_id, None))?;
+        let session = context.session()?;
         let wanted = FullArgs {
             what: args.count.unwrap_or(COUNT).to_string(),
             timeout_secs: Some(seconds(args.timeout_ms)),

@@ -10,7 +10,7 @@ use server::verbs::{
 use super::r#continue::Granularity;
 use super::state::Moment;
 use crate::answer::Answer;
-use crate::context::{Context, SessionId, Whose};
+use crate::context::Context;
 use crate::shape;
 use crate::tool::Tool;
 
@@ -21,10 +21,6 @@ pub struct Goto;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
-    /// A recording, instead of a session
-    recording: Option<String>,
     /// A seq, first, last, crash, 50%, 1.5s, @NOTE, output:N (the line N of the output), 12+300 (instructions after an event, if it was recorded with --full); live: the program as it is now
     to: Option<Moment>,
     /// Instead of to, one move back: step to the event before, next to the one before in this function or its callers, continue to the last stop, breakpoint or change of a watched value, finish to the call of this function
@@ -53,7 +49,7 @@ impl Tool for Goto {
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        let session = context.session()?;
         let once = CountArgs {
             count: args.count,
             instruction: args.granularity == Granularity::Instruction,

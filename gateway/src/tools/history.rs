@@ -1,15 +1,20 @@
 //! `debug_history`: how a value changed.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use server::past::Change;
 use server::protocol::Failure;
-use server::verbs::{self, Command, Goto, GotoArgs, HistoryArgs, LastWrite, LastWriteArgs};
+use server::verbs::{
+    self, Command, Goto, GotoArgs, HistoryArgs, HistoryReply, LastWrite, LastWriteArgs, Nothing,
+    Position, PositionReply,
+};
 
 use super::state::Moment;
 use crate::answer::{Answer, List, object};
-use crate::context::{Context, SessionId, Whose};
+use crate::context::{Context, lock};
 use crate::text;
 use crate::tool::Tool;
 use crate::words;
@@ -24,10 +29,6 @@ pub struct History;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
-    /// A recording, instead of a session
-    recording: Option<String>,
     /// The expression: total, cache.head, FUNCTION::VARIABLE, *(int *)0x55d0
     expression: String,
     /// Go to this moment first: a seq, 12+300 (instructions after an event); the expression has the meaning that it has there
@@ -44,7 +45,7 @@ impl Tool for History {
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        let session = context.session()?;
         if let Some(at) = &args.at {
             context.ask::<Goto>(session, &GotoArgs { to: at.to_string() })?;
         }
@@ -62,18 +63,13 @@ impl Tool for History {
             let text = text::plain(&LastWrite::text(&reply, &asked));
             return Ok(Answer::Text(text + &way.unwrap_or_default()));
         }
-        let asked = HistoryArgs {
-            expression: args.expression,
-            limit: Some(MOST),
-            skip: context.cursor,
-            full: false,
-        };
-        let reply = context.ask::<verbs::History>(session, &asked)?;
+        let page = page(context, session, args.expression)?;
+        let reply = &page.reply;
         let list = List {
             name: "changes",
             items: reply.changes.iter().map(change).collect(),
-            first: context.cursor,
-            total: Some(context.cursor + reply.changes.len() + reply.left_out),
+            first: page.first,
+            total: Some(page.first + reply.changes.len() + reply.left_out),
             ..List::default()
         };
         let list = match &reply.searched {
@@ -87,6 +83,46 @@ impl Tool for History {
             None => list,
         }))
     }
+}
+
+/// Changes that one search has found. A client that reads on asks for them again, a few at a time.
+pub struct Page {
+    /// The question: the moment and the expression.
+    asked: (PositionReply, String),
+    /// The number of the first change.
+    first: usize,
+    reply: HistoryReply,
+}
+
+impl Page {
+    fn holds(&self, asked: &(PositionReply, String), number: usize) -> bool {
+        let changes = self.first..self.first + self.reply.changes.len();
+        self.asked == *asked && changes.contains(&number)
+    }
+}
+
+/// Returns the changes from the one on that the caller has not seen yet. They are searched for again only behind the last page.
+fn page(context: &Context, session: Option<u32>, expression: String) -> Result<Arc<Page>, Failure> {
+    let first = context.cursor;
+    let asked = (context.ask::<Position>(session, &Nothing {})?, expression);
+    let last = lock(&context.gateway.history).clone();
+    if let Some(last) = last.filter(|last| first > 0 && last.holds(&asked, first)) {
+        return Ok(last);
+    }
+    let wanted = HistoryArgs {
+        expression: asked.1.clone(),
+        limit: Some(MOST),
+        skip: first,
+        full: false,
+    };
+    let reply = context.ask::<verbs::History>(session, &wanted)?;
+    let page = Arc::new(Page {
+        asked,
+        first,
+        reply,
+    });
+    *lock(&context.gateway.history) = Some(Arc::clone(&page));
+    Ok(page)
 }
 
 /// The moment of a change, if it is not the event itself: `12+300`.

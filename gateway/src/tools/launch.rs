@@ -17,9 +17,9 @@ use store::recording::with_suffix;
 
 use super::target::seconds;
 use crate::answer::{Answer, object};
-use crate::context::{Context, Whose, lock};
+use crate::context::{Context, lock};
 use crate::shape;
-use crate::tool::Tool;
+use crate::tool::{About, Tool};
 
 /// The tool.
 pub struct Launch;
@@ -109,6 +109,7 @@ impl Tool for Launch {
     const NAME: &'static str = "debug_launch";
     const DOC: &'static str = "Start a program under control and record it. With breakAt or stopOnEntry it waits for the first stop; otherwise the program runs: wait for its end with debug_wait. Strings that pointer arguments lead to are kept.";
     const READ_ONLY: bool = false;
+    const ABOUT: About = About::Other;
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
@@ -177,7 +178,7 @@ impl Tool for Launch {
             context.waits();
         }
         let report = context.ask::<Start>(None, &start)?;
-        context.begun(&report);
+        context.current.set(report.session, &report.recording);
         Ok(Answer::Object(shape::session(&report)))
     }
 }
@@ -213,23 +214,20 @@ fn in_full(
         .arg(std::process::id().to_string())
         .arg("-o")
         .arg(&recording);
-    for (option, patterns) in [("-f", &args.functions), ("-x", &args.exclude)] {
-        for pattern in patterns {
-            recorder.arg(option).arg(pattern);
-        }
+    for (option, values) in [
+        ("-f", &args.functions),
+        ("-x", &args.exclude),
+        ("--log-writes", &args.log_writes),
+    ] {
+        recorder.args(values.iter().flat_map(|value| [option, value.as_str()]));
     }
-    for (option, is_given) in [
+    let flags = [
         ("--no-aslr", args.no_aslr),
         ("--memory", args.memory),
         ("--locks", args.locks),
-    ] {
-        if is_given {
-            recorder.arg(option);
-        }
-    }
-    for place in &args.log_writes {
-        recorder.args(["--log-writes", place.as_str()]);
-    }
+    ];
+    let given = flags.iter().filter(|(_, is_given)| *is_given);
+    recorder.args(given.map(|(flag, _)| flag));
     for point in &args.logpoints {
         recorder.args(["--logpoint", point.at.as_str(), point.message.as_str()]);
         if let Some(condition) = &point.condition {
@@ -252,7 +250,7 @@ pub(super) fn of_recorder(
     told: Option<&Value>,
 ) -> Result<Answer, Failure> {
     let Some(told) = told else {
-        context.records(recording);
+        context.current.set_recording(recording);
         let stop = json!({ "action": "stop", "recording": recording });
         return Ok(Answer::Object(object([
             ("status", json!("running")),
@@ -265,13 +263,9 @@ pub(super) fn of_recorder(
             ),
         ])));
     };
-    let name = recording.to_string_lossy().into_owned();
-    let session = context.session(&Whose::either(None, Some(name)))?;
-    let status = context.ask::<Status>(session, &Nothing {})?;
-    let found = status
-        .sessions
-        .iter()
-        .find(|of| Some(of.session) == session);
+    let session = context.open(recording)?;
+    let status = context.ask::<Status>(Some(session), &Nothing {})?;
+    let found = status.sessions.iter().find(|of| of.session == session);
     let mut fields = found.map(shape::session).unwrap_or_default();
     fields.insert("instructions".to_owned(), told["instructions"].clone());
     if let Some(reason) = told["incomplete"].as_str() {

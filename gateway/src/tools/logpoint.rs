@@ -10,8 +10,8 @@ use server::verbs::{self, Chosen, LogpointAdd, LogpointReply, Nothing, Position,
 use super::breakpoint::{all_or_none, reports};
 use super::target::{ids, target};
 use crate::answer::{Answer, List, object};
-use crate::context::{Context, SessionId, Whose};
-use crate::tool::Tool;
+use crate::context::Context;
+use crate::tool::{About, Tool};
 
 /// Lines of a recording per request: no budget holds more.
 const MOST: usize = 500;
@@ -23,10 +23,6 @@ pub struct Logpoint;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
-    /// A recording made with --full, instead of a session: prints what the logpoints would have printed in the whole run
-    recording: Option<String>,
     /// Logpoints to set
     #[serde(default)]
     add: Vec<Add>,
@@ -55,10 +51,13 @@ impl Tool for Logpoint {
     const NAME: &'static str = "debug_logpoint";
     const DOC: &'static str = "Log a message whenever the program passes a place, without stopping it. The messages are events: debug_query {\"eventType\": [\"logpoint\"]}. Without add and remove, lists them. On a recording made with --full it returns at once what it would have logged in the whole run.";
     const READ_ONLY: bool = false;
+    const ABOUT: About = About::Either(
+        "A recording made with --full, instead of a session: prints what the logpoints would have printed in the whole run",
+    );
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        let session = context.session()?;
         let removed = ids(&args.remove)?;
         let mut shown = Vec::new();
         let is_alone = args.add.len() == 1;

@@ -24,6 +24,8 @@ mod wait;
 mod why;
 mod write;
 
+pub use history::Page;
+
 use crate::tool::Described;
 
 /// All tools.

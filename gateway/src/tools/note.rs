@@ -8,7 +8,7 @@ use server::verbs::{self, Goto, GotoArgs, NoteArgs, NoteReply};
 
 use super::state::Moment;
 use crate::answer::{Answer, object};
-use crate::context::{Context, SessionId, Whose};
+use crate::context::Context;
 use crate::tool::Tool;
 
 /// The tool.
@@ -18,10 +18,6 @@ pub struct Note;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
-    /// A recording, instead of a session
-    recording: Option<String>,
     /// The text
     text: String,
     /// At this event of a recording [default: the current one]
@@ -35,7 +31,7 @@ impl Tool for Note {
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        let session = context.session()?;
         if let Some(at) = &args.at {
             context.ask::<Goto>(session, &GotoArgs { to: at.to_string() })?;
         }

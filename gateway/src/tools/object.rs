@@ -6,7 +6,7 @@ use server::protocol::Failure;
 use server::verbs::{self, ObjectArgs};
 
 use crate::answer::Answer;
-use crate::context::{Context, SessionId, Whose};
+use crate::context::Context;
 use crate::tool::Tool;
 
 /// The tool.
@@ -16,10 +16,6 @@ pub struct Object;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
-    /// A recording, instead of a session
-    recording: Option<String>,
     /// An address in hexadecimal, or an expression that is a pointer
     address: String,
     /// Look at this seq [default: the current moment]
@@ -33,7 +29,7 @@ impl Tool for Object {
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        let session = context.session()?;
         let asked = ObjectArgs {
             address: args.address,
             at: args.at,

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use server::protocol::Failure;
 
 use crate::answer::Answer;
-use crate::context::{Context, SessionId, Whose};
+use crate::context::Context;
 use crate::recordings;
 use crate::tool::Tool;
 
@@ -15,12 +15,7 @@ pub struct Overview;
 /// The parameters of `debug_overview`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
-    /// A recording, instead of a session
-    recording: Option<String>,
-}
+pub struct Args {}
 
 /// The placeholder for the recording in commands.
 const RECORDING: &str = "RECORDING";
@@ -33,9 +28,8 @@ impl Tool for Overview {
     const READ_ONLY: bool = true;
     type Args = Args;
 
-    fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let folder = context.recording(&Whose::either(args.session_id, args.recording))?;
-        let session = context.gateway.recordings.open(&folder)?;
+    fn run(context: &Context, _: Args) -> Result<Answer, Failure> {
+        let session = context.opened_recording()?;
         let mut overview = query::overview(&session, RECORDING).map_err(recordings::failure)?;
         overview.next.retain_mut(|question| {
             let call = as_call(&question.command);

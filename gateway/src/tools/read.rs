@@ -8,7 +8,7 @@ use server::protocol::{Code, Failure};
 use server::verbs::{Memory, MemoryArgs, Print, PrintArgs};
 
 use crate::answer::{Answer, List, object};
-use crate::context::{Context, SessionId, Whose};
+use crate::context::Context;
 use crate::tool::Tool;
 use crate::words;
 
@@ -19,10 +19,6 @@ pub struct Read;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
-    /// A recording, instead of a session
-    recording: Option<String>,
     /// What to read
     targets: Vec<Target>,
     /// Numbers in base 16
@@ -62,7 +58,7 @@ impl Tool for Read {
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        let session = context.session()?;
         if args.targets.is_empty() {
             return Err(Failure::bad_request("there are no targets to read"));
         }

@@ -8,8 +8,8 @@ use server::verbs::{self, Close, Detach, EndReply, Goto, GotoArgs, Nothing, Rest
 
 use super::launch;
 use crate::answer::{Answer, List, object};
-use crate::context::{Context, SessionId, Whose};
-use crate::tool::Tool;
+use crate::context::Context;
+use crate::tool::{About, Tool};
 use crate::{resources, shape};
 use store::recording::with_suffix;
 
@@ -23,10 +23,6 @@ pub struct Args {
     /// list: sessions and recordings; open: a recording; close: leave a recording; stop: kill the program; detach: let it go on alone; restart: start it again
     #[serde(default)]
     action: Action,
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
-    /// With open: the recording; with stop: that of debug_launch with full, which still runs
-    recording: Option<String>,
 }
 
 /// What is done.
@@ -46,52 +42,51 @@ impl Tool for Session {
     const NAME: &'static str = "debug_session";
     const DOC: &'static str = "List sessions and recordings, open a recording as a session, or end a session. Tools with a recording parameter open it by themselves.";
     const READ_ONLY: bool = false;
+    const ABOUT: About = About::Either(
+        "With open: the recording; with stop: that of debug_launch with full, which still runs",
+    );
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
         match args.action {
             Action::List => Ok(list(context)),
             Action::Open => {
-                let missing = || Failure::bad_request("open needs the recording");
-                args.recording.as_ref().ok_or_else(missing)?;
-                let session = context.session(&Whose::either(args.session_id, args.recording))?;
+                if context.whose.recording.is_none() {
+                    return Err(Failure::bad_request("open needs the recording"));
+                }
+                let session = context.session()?;
                 let status = context.ask::<Status>(session, &Nothing {})?;
                 let report = status.sessions.first().map(shape::session);
                 Ok(Answer::Object(report.unwrap_or_default()))
             }
             Action::Close => {
-                let id = own(context, args.session_id)?;
+                let id = context.session()?;
                 let closed = context.ask::<Close>(id, &Nothing {})?.session;
                 context.closed(closed);
                 Ok(Answer::Object(object([("sessionId", json!(closed))])))
             }
-            Action::Stop if args.recording.is_some() => {
-                stop_recorder(context, &args.recording.unwrap_or_default())
-            }
-            Action::Stop => {
-                let id = own(context, args.session_id)?;
-                to_now(context, id);
-                ended(&context.ask::<verbs::Stop>(id, &Nothing {})?)
-            }
+            Action::Stop => match &context.whose.recording {
+                Some(name) => stop_recorder(context, name),
+                None => {
+                    let id = context.session()?;
+                    to_now(context, id);
+                    ended(&context.ask::<verbs::Stop>(id, &Nothing {})?)
+                }
+            },
             Action::Detach => {
-                let id = own(context, args.session_id)?;
+                let id = context.session()?;
                 to_now(context, id);
                 ended(&context.ask::<Detach>(id, &Nothing {})?)
             }
             Action::Restart => {
-                let id = own(context, args.session_id)?;
+                let id = context.session()?;
                 to_now(context, id);
                 let report = context.ask::<Restart>(id, &Nothing {})?;
-                context.begun(&report);
+                context.current.set(report.session, &report.recording);
                 Ok(Answer::Object(shape::session(&report)))
             }
         }
     }
-}
-
-/// Returns the session that an action is about.
-fn own(context: &Context, session: Option<SessionId>) -> Result<Option<u32>, Failure> {
-    context.session(&Whose::either(session, None))
 }
 
 /// Interrupts a program of which every instruction is recorded.

@@ -7,7 +7,7 @@ use server::protocol::Failure;
 use server::verbs::{self, SourceArgs};
 
 use crate::answer::Answer;
-use crate::context::{Context, SessionId, Whose};
+use crate::context::Context;
 use crate::tool::Tool;
 
 /// The tool.
@@ -17,10 +17,6 @@ pub struct Source;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
-    /// A recording, instead of a session
-    recording: Option<String>,
     /// A function, file:line or 0xADDRESS [default: the current line]
     location: Option<String>,
     /// Show the whole function
@@ -37,7 +33,7 @@ impl Tool for Source {
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        let session = context.session()?;
         let asked = SourceArgs {
             at: args.location.map(Target::Text),
             context: args.context,

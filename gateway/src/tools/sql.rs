@@ -11,7 +11,7 @@ use serde_json::json;
 use server::protocol::{Code, Failure};
 
 use crate::answer::{Answer, List, object};
-use crate::context::{Context, SessionId, Whose};
+use crate::context::Context;
 use crate::recordings;
 use crate::tool::Tool;
 
@@ -22,10 +22,6 @@ pub struct Sql;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
-    /// A recording, instead of a session
-    recording: Option<String>,
     /// One SELECT. Tables: calls, events, report (self_ns and inclusive_ns by function), functions, threads, output, exceptions, syscalls, files, allocations, locks, writes, logpoints, pauses, gaps, probes, modules, notes; of a recording made with full: instructions, lines, memory_writes (addr, size, old, new, function, line; filter on addr or position), memory_reads, each with position (how many instructions ran before), seq and step: debug_goto goes to seq+step, as 12+300; history('EXPR'), backtrace(SEQ), locals(SEQ); functions: value(seq or '12+300', 'EXPR'), reg(seq, 'rax')
     sql: String,
     /// Write all rows to this new file (.csv, .jsonl, .json or .parquet) instead
@@ -43,8 +39,7 @@ impl Tool for Sql {
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let folder = context.recording(&Whose::either(args.session_id, args.recording))?;
-        let session = context.gateway.recordings.open(&folder)?;
+        let session = context.opened_recording()?;
         if let Some(file) = &args.file {
             return into_file(context, &session, &args.sql, Path::new(file));
         }

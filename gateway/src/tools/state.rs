@@ -10,7 +10,7 @@ use server::verbs::{
 };
 
 use crate::answer::Answer;
-use crate::context::{Context, SessionId, Whose};
+use crate::context::Context;
 use crate::text;
 use crate::tool::Tool;
 
@@ -21,10 +21,6 @@ pub struct State;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
-    /// A recording, instead of a session
-    recording: Option<String>,
     /// Go to this event first: a seq, first, last, crash, 50%, 1.5s
     at: Option<Moment>,
     /// Look at this thread
@@ -83,7 +79,7 @@ impl Tool for State {
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let session = context.session(&Whose::either(args.session_id, args.recording))?;
+        let session = context.session()?;
         if let Some(at) = &args.at {
             context.ask::<Goto>(session, &GotoArgs { to: at.to_string() })?;
         }

@@ -8,7 +8,8 @@ use server::verbs::{self, TraceArgs};
 
 use crate::answer::{Answer, object};
 use crate::context::{Context, SessionId, lock};
-use crate::tool::Tool;
+use crate::shape;
+use crate::tool::{About, Tool};
 
 /// The tool.
 pub struct Trace;
@@ -31,6 +32,7 @@ impl Tool for Trace {
     const NAME: &'static str = "debug_trace";
     const DOC: &'static str = "Choose the functions whose calls are recorded, for the next debug_launch; by default these are all of the program's own. With sessionId, add records the calls of more functions of that live session, from now on.";
     const READ_ONLY: bool = false;
+    const ABOUT: About = About::Other;
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
@@ -72,14 +74,9 @@ fn live(context: &Context, session: u32, args: &Args) -> Result<Answer, Failure>
         patterns: args.add.clone(),
     };
     let reply = context.ask::<verbs::Trace>(Some(session), &asked)?;
-    let reply = serde_json::to_value(&reply).expect("a reply is JSON");
-    let shown = reply.as_object().into_iter().flatten();
-    let is_empty =
-        |value: &Value| value.as_array().is_some_and(Vec::is_empty) || *value == json!(0);
-    let shown = shown.filter(|(_, value)| !is_empty(value));
-    Ok(Answer::Object(
-        shown
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
-    ))
+    let Value::Object(mut shown) = json!(reply) else {
+        unreachable!("a reply is an object");
+    };
+    shown.retain(|_, value| !shape::is_nothing(value));
+    Ok(Answer::Object(shown))
 }

@@ -10,9 +10,9 @@ use server::verbs::{Await, AwaitArgs};
 use super::launch::of_recorder;
 use super::target::seconds;
 use crate::answer::Answer;
-use crate::context::{Context, SessionId, Whose};
+use crate::context::Context;
 use crate::shape;
-use crate::tool::Tool;
+use crate::tool::{About, Tool};
 
 /// The tool.
 pub struct Wait;
@@ -21,8 +21,6 @@ pub struct Wait;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
     /// How long to wait [default: 20000]
     timeout_ms: Option<u64>,
 }
@@ -31,6 +29,7 @@ impl Tool for Wait {
     const NAME: &'static str = "debug_wait";
     const DOC: &'static str = "Wait for the next stop or the end of a live program, or for the end of one of which every instruction is recorded. Returns status paused, exited, or after timeoutMs running; it changes nothing.";
     const READ_ONLY: bool = true;
+    const ABOUT: About = About::Session;
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
@@ -39,8 +38,8 @@ impl Tool for Wait {
             timeout_secs: Some(seconds(args.timeout_ms)),
         };
         context.waits();
-        if args.session_id.is_none()
-            && let Some(recording) = context.recorder()
+        if context.whose.session_id.is_none()
+            && let Some(recording) = context.current.recording()
             && context.gateway.recorders.is_running(&recording)
         {
             let patience = Duration::from_secs_f64(seconds(args.timeout_ms));
@@ -48,7 +47,7 @@ impl Tool for Wait {
             let told = recorders.wait_for(&recording, context.cancel(), patience)?;
             return of_recorder(context, &recording, told.as_ref());
         }
-        let session = context.session(&Whose::either(args.session_id, None))?;
+        let session = context.session()?;
         let report = context.ask::<Await>(session, &wait)?;
         Ok(Answer::Object(shape::motion(context, &report)?))
     }

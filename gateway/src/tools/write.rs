@@ -7,8 +7,8 @@ use server::protocol::Failure;
 use server::verbs::{self, WriteArgs, WriteTarget, Written};
 
 use crate::answer::{Answer, List, object};
-use crate::context::{Context, SessionId, Whose};
-use crate::tool::Tool;
+use crate::context::Context;
+use crate::tool::{About, Tool};
 
 /// The tool.
 pub struct Write;
@@ -17,8 +17,6 @@ pub struct Write;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// The session [default: that of the last call]
-    session_id: Option<SessionId>,
     /// What to write, in this order
     targets: Vec<Target>,
 }
@@ -47,6 +45,7 @@ impl Tool for Write {
     const NAME: &'static str = "debug_write";
     const DOC: &'static str = "Write variables, registers ($rax) or memory of a live program. Each write is an event of the recording.";
     const READ_ONLY: bool = false;
+    const ABOUT: About = About::Session;
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
@@ -60,7 +59,7 @@ impl Tool for Write {
         let write = WriteArgs {
             targets: targets.collect(),
         };
-        let session = context.session(&Whose::either(args.session_id, None))?;
+        let session = context.session()?;
         let reply = context.ask::<verbs::Write>(session, &write)?;
         let results = reply.results.iter().map(result).collect();
         Ok(Answer::List(List::whole("results", results)))

@@ -6,6 +6,8 @@ use std::fmt;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
+use crate::functions::arithmetic::summands;
+
 /// Bounds of a number, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -139,12 +141,7 @@ impl Wanted {
     }
 
     fn span(&mut self, what: &Expr) -> Option<&mut Span> {
-        if let Expr::BinaryExpr(BinaryExpr {
-            left,
-            op: Operator::Plus,
-            right,
-        }) = what
-        {
+        if let Some([left, right]) = summands(what) {
             let names = [column(left)?, column(right)?];
             return matches!(names, ["addr", "size"] | ["size", "addr"]).then_some(&mut self.end);
         }

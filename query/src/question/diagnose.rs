@@ -237,6 +237,16 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Excerpt>) -> Findin
                     ),
                 };
             }
+            if field.relation.is_none() && dialects::is_alias(sql, &field.name) {
+                return Finding {
+                    message: format!(
+                        "{quoted} is a name that SELECT gives: WHERE, ON and the rest of SELECT do not know it"
+                    ),
+                    place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
+                    suggestions: Vec::new(),
+                    hint: Some(dialects::instead_of_alias(&field.name)),
+                };
+            }
             let mut suggestions = match meant {
                 Meant::Text => Vec::new(),
                 Meant::PerhapsText | Meant::Name => suggest(&field.name, known),
@@ -467,8 +477,9 @@ pub fn second_question(sql: &str) -> Error {
 /// # Errors
 /// [`Error::Sql`] with the right way to write it.
 pub fn check_words(statement: &Statement, sql: &str) -> Result<()> {
-    if let Some((message, hint)) = dialects::refused(sql) {
-        return Err(wrong(message, place::of_word(sql, "similar", 0), sql, hint));
+    if let Some(refused) = dialects::refused(statement, sql) {
+        let place = place::of_word(sql, refused.word, 0);
+        return Err(wrong(refused.message, place, sql, refused.hint));
     }
     let Some(span) = dialects::wide_distinct_from(statement) else {
         return Ok(());
@@ -553,8 +564,38 @@ fn ours(error: &DataFusionError) -> Option<Diagnostic> {
             message: error.to_string(),
             hint: error.hint().map(str::to_owned),
         }),
-        None => within::<Diagnostic>(error).cloned(),
+        None => within::<Diagnostic>(error)
+            .cloned()
+            .or_else(|| printed(&error.find_root().strip_backtrace())),
     }
+}
+
+/// Returns one of our own messages that Parquet has printed into its own: it does so where it filters rows while it reads.
+fn printed(message: &str) -> Option<Diagnostic> {
+    let (_, rest) = message.split_once("Diagnostic { message: \"")?;
+    let (message, rest) = quoted_text(rest)?;
+    let hint = rest.strip_prefix(", hint: Some(\"").and_then(quoted_text);
+    Some(Diagnostic {
+        message,
+        hint: hint.map(|(hint, _)| hint),
+    })
+}
+
+/// Returns a printed text up to its closing quotation mark, and what follows that.
+fn quoted_text(printed: &str) -> Option<(String, &str)> {
+    let mut text = String::new();
+    let mut chars = printed.char_indices();
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '"' => return Some((text, &printed[at + 1..])),
+            '\\' => match chars.next()?.1 {
+                'n' => text.push('\n'),
+                other => text.push(other),
+            },
+            char => text.push(char),
+        }
+    }
+    None
 }
 
 fn within<T: std::error::Error + 'static>(error: &DataFusionError) -> Option<&T> {

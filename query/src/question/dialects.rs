@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as DfStatement;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Spanned, visit_expressions};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Spanned, TableFactor, Visit, Visitor, visit_expressions,
+};
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, Tokenizer};
 
@@ -16,7 +18,7 @@ pub fn in_quotes(text: &str) -> String {
 }
 
 /// Functions of other databases by their names there, and what does the same.
-const FUNCTIONS: [(&[&str], &str); 12] = [
+const FUNCTIONS: [(&[&str], &str); 16] = [
     (
         &["if", "iif", "decode"],
         "write: CASE WHEN ret > 0 THEN 'a' ELSE 'b' END",
@@ -40,7 +42,23 @@ const FUNCTIONS: [(&[&str], &str); 12] = [
         "write: upper(function), lower(function)",
     ),
     (
-        &["strftime", "date_format", "time_bucket", "datediff"],
+        &["strftime", "date_format"],
+        "write: to_char(to_timestamp_nanos(ts_ns), '%M:%S'); ts_ns counts from the start of the recording, start_unix_ns of runs is that moment",
+    ),
+    (
+        &["datetime", "date", "time", "julianday", "unixepoch"],
+        "write: now() for the time of the question; ts_ns counts from the start of the recording, start_unix_ns of runs is that moment",
+    ),
+    (
+        &["printf", "sprintf", "format"],
+        "write: function || ' ' || round(dur_ns / 1e6, 2); lpad(text, 8) makes columns, hex(x) hexadecimal digits",
+    ),
+    (
+        &["total"],
+        "write: coalesce(sum(CAST(dur_ns AS DOUBLE)), 0)",
+    ),
+    (
+        &["time_bucket", "datediff"],
         "times here are numbers of nanoseconds: ts_ns / 1000000000 is the second, to_timestamp_nanos(ts_ns) a timestamp",
     ),
     (
@@ -126,6 +144,11 @@ pub fn of_message(message: &str) -> Option<(String, &'static str)> {
             hint,
         ));
     }
+    if message.contains("The subquery should only return one column") {
+        let what = "a subquery of IN, or in place of a value, has one column".to_owned();
+        let hint = "to compare several, write: select a.* from A a where exists (select 1 from B b where b.x = a.x and b.y = a.y)";
+        return Some((what, hint));
+    }
     if message.contains("FETCH clause") {
         let what = "there is no FETCH in this SQL".to_owned();
         return Some((what, "end the question with: LIMIT 10"));
@@ -190,12 +213,113 @@ pub fn meant(sql: &str, name: &str) -> Meant {
     }
 }
 
-/// Returns why a question would not be answered as it is meant, and how to write it: what is accepted and means something else.
-pub fn refused(sql: &str) -> Option<(&'static str, &'static str)> {
-    has_words(sql, ["similar", "to"]).then_some((
-        "there is no SIMILAR TO in this SQL",
-        "write: function LIKE '%TEXT%', or function ~ 'PATTERN'",
-    ))
+/// Returns whether SELECT gives a column this name, which WHERE does not know.
+pub fn is_alias(sql: &str, name: &str) -> bool {
+    const CLAUSES: [&str; 9] = [
+        "select", "with", "from", "join", "on", "where", "group", "having", "order",
+    ];
+    let tokens = tokens(sql);
+    let clause = |before: &[Token]| {
+        let words = before.iter().rev();
+        let mut clauses =
+            words.filter_map(|token| CLAUSES.iter().find(|word| is_word(token, word)));
+        clauses.next().copied()
+    };
+    let is_named = |at: usize| {
+        matches!(&tokens[at], Token::Word(word) if word.value.eq_ignore_ascii_case(name))
+            && is_word(&tokens[at - 1], "as")
+    };
+    let mut places = (1..tokens.len()).filter(|at| is_named(*at));
+    places.any(|at| clause(&tokens[..at]) == Some("select"))
+}
+
+/// Returns how to compare with a column by the name that SELECT gives it.
+pub fn instead_of_alias(name: &str) -> String {
+    format!(
+        "write the expression again, or: select * from (select dur_ns / 1000 as {name} from calls) where {name} > 5"
+    )
+}
+
+/// What is accepted and means something else, and how to write it.
+pub struct Refused {
+    /// Its first word.
+    pub word: &'static str,
+    /// What is wrong.
+    pub message: &'static str,
+    /// What to write.
+    pub hint: &'static str,
+}
+
+/// Pairs of words that are refused.
+static REFUSED: [([&str; 2], Refused); 3] = [
+    (
+        ["similar", "to"],
+        Refused {
+            word: "similar",
+            message: "there is no SIMILAR TO in this SQL",
+            hint: "write: function LIKE '%TEXT%', or function ~ 'PATTERN'",
+        },
+    ),
+    (
+        ["except", "all"],
+        Refused {
+            word: "except",
+            message: "there is no EXCEPT ALL in this SQL, only EXCEPT, whose rows differ from each other",
+            hint: "number equal rows on both sides: select tid, row_number() over (partition by tid) n from calls \
+                   except select tid, row_number() over (partition by tid) from events",
+        },
+    ),
+    (
+        ["intersect", "all"],
+        Refused {
+            word: "intersect",
+            message: "there is no INTERSECT ALL in this SQL, only INTERSECT, whose rows differ from each other",
+            hint: "number equal rows on both sides: select tid, row_number() over (partition by tid) n from calls \
+                   intersect select tid, row_number() over (partition by tid) from events",
+        },
+    ),
+];
+
+/// A part of a table, which DataFusion reads whole.
+static SAMPLE: Refused = Refused {
+    word: "tablesample",
+    message: "there is no TABLESAMPLE in this SQL",
+    hint: "write: where random() < 0.1",
+};
+
+/// Returns what would not be answered as it is meant.
+pub fn refused(statement: &DfStatement, sql: &str) -> Option<&'static Refused> {
+    let mut known = REFUSED.iter();
+    let found = known.find(|(words, _)| has_words(sql, *words));
+    let found = found.map(|(_, refused)| refused);
+    found.or_else(|| has_sample(statement).then_some(&SAMPLE))
+}
+
+fn has_sample(statement: &DfStatement) -> bool {
+    match statement {
+        DfStatement::Statement(statement) => statement.visit(&mut Samples).is_break(),
+        DfStatement::Explain(explain) => has_sample(&explain.statement),
+        _ => false,
+    }
+}
+
+/// Stops at a table of which only a part is asked.
+struct Samples;
+
+impl Visitor for Samples {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<()> {
+        match table {
+            TableFactor::Table {
+                sample: Some(_), ..
+            }
+            | TableFactor::Derived {
+                sample: Some(_), ..
+            } => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
 }
 
 /// Returns where an AND or OR without parentheses is the right side of an IS DISTINCT FROM: the parser gives it all that follows, where
@@ -271,6 +395,8 @@ fn tokens(sql: &str) -> Vec<Token> {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::sql::parser::DFParserBuilder;
+
     use super::*;
 
     #[test]
@@ -315,8 +441,36 @@ mod tests {
     }
 
     #[test]
+    fn only_names_of_columns_are_aliases() {
+        for (sql, expected) in [
+            ("select dur_ns / 1000 AS Us from calls where us > 5", true),
+            ("select count(*) as us, tid from calls where us > 5", true),
+            ("select tid from calls as us where us > 5", false),
+            (
+                "with us as (select 1) select tid from calls where us > 5",
+                false,
+            ),
+            ("select tid from calls where us > 5", false),
+        ] {
+            assert_eq!(is_alias(sql, "us"), expected, "{sql}");
+        }
+    }
+
+    #[test]
     fn what_means_something_else_is_refused() {
-        assert!(refused("select 1 where function Similar  To 't%'").is_some());
-        assert!(refused("select 'similar to' from similar t").is_none());
+        for (sql, expected) in [
+            ("select 1 where function Similar  To 't%'", Some("similar")),
+            ("select 'similar to' from similar t", None),
+            ("select 1 except all select 2", Some("except")),
+            ("select 1 intersect all select 2", Some("intersect")),
+            ("select 1 union all select 2", None),
+            ("select 1 from t tablesample (10)", Some("tablesample")),
+            ("select tablesample from t", None),
+        ] {
+            let mut parser = DFParserBuilder::new(sql).build().unwrap();
+            let statement = parser.parse_statements().unwrap().pop_front().unwrap();
+            let found = refused(&statement, sql).map(|refused| refused.word);
+            assert_eq!(found, expected, "{sql}");
+        }
     }
 }

@@ -4,10 +4,12 @@ mod aliases;
 mod depth;
 mod diagnose;
 mod dialects;
+mod exact;
 mod headings;
 mod place;
 mod positions;
 mod read_only;
+mod same_names;
 mod subqueries;
 mod suggest;
 
@@ -16,7 +18,9 @@ pub use diagnose::{
     Names, check_words, diagnose, hint_of, memory_message, message_of, no_columns, second_question,
 };
 pub use dialects::notes;
+pub use exact::make_exact;
 pub use headings::Headings;
 pub use positions::resolve;
 pub use read_only::check;
+pub use same_names::{are_the_reason as same_names, tell_apart};
 pub use suggest::suggest;

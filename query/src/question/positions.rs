@@ -3,7 +3,7 @@
 
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Value,
+    Expr, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, Value,
 };
 
 /// Rewrites the numbers in a query's own ORDER BY and in those of its subqueries in WITH. Returns whether there were
@@ -36,9 +36,31 @@ fn of_query(query: &mut Query) -> bool {
     let Some(OrderByKind::Expressions(by)) = order else {
         return any;
     };
+    if select.distinct.is_some() && number(select, by) {
+        return true;
+    }
     for by in by {
         if let Some(expression) = place(&by.expr).and_then(|place| computed(select, place)) {
             by.expr = expression.clone();
+            any = true;
+        }
+    }
+    any
+}
+
+/// The reverse for DISTINCT, where DataFusion knows only the numbers of expressions: `ORDER BY lower(function)` becomes `ORDER BY 1`.
+fn number(select: &Select, by: &mut [OrderByExpr]) -> bool {
+    let mut any = false;
+    for by in by {
+        let text = by.expr.to_string();
+        let is_it = |item: &SelectItem| match item {
+            SelectItem::UnnamedExpr(own) => own.to_string() == text,
+            _ => false,
+        };
+        let place = select.projection.iter().position(is_it);
+        // After a star, the place means another column.
+        if let Some(place) = place.filter(|place| computed(select, place + 1).is_some()) {
+            by.expr = Expr::Value(Value::Number((place + 1).to_string(), false).into());
             any = true;
         }
     }

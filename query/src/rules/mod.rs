@@ -1,5 +1,6 @@
-//! Optimizer rules. They exploit that everything SQL shows about a function follows from its id.
+//! Optimizer rules. Most exploit that everything SQL shows about a function follows from its id.
 
+mod arithmetic;
 mod id_filter;
 mod id_group;
 mod lookups;
@@ -10,6 +11,7 @@ use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
+use arithmetic::CheckArithmetic;
 use id_filter::FilterById;
 use id_group::GroupById;
 
@@ -28,6 +30,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
             Arc::new(GroupById),
         ],
     );
+    rules.insert(0, Arc::new(CheckArithmetic));
     rules
 }
 

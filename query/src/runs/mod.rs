@@ -29,7 +29,7 @@ use crate::open::no_sources;
 use crate::options::Options;
 use crate::question;
 use crate::tables::{Provider, providers, runs};
-use crate::unrecorded;
+use crate::{unknown_names, unrecorded};
 
 pub use find::{Found, find};
 pub use names::names;
@@ -103,12 +103,13 @@ impl Runs {
     }
 
     /// Returns a note for each table that a question reads and that some recordings do not have, because nobody asked for
-    /// what is in it, and for conditions that never hold.
+    /// what is in it, for each name of a recording that is none of these, and for conditions that never hold.
     #[must_use]
     pub fn not_recorded(&self, sql: &str) -> Vec<String> {
         let manifests = self.set.runs().iter().map(|run| run.summary.manifest());
         let mut notes =
             unrecorded::notes_of_many(sql, manifests.map(|own| &own.settings.captures[..]));
+        notes.extend(unknown_names::notes_of_runs(sql, self.names()));
         notes.extend(question::notes(sql));
         notes
     }

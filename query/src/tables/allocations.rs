@@ -38,13 +38,13 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "place",
-            "function that made that call, with the line where that is known",
+            "who asked for it: the first of frames in the program's own source, with its line; the first of all if none is",
         ),
         ("freed_by", "what freed it: free, realloc, munmap, ..."),
         ("freed_tid", "thread that freed it"),
         ("freed_seq", "enter event of that call"),
         ("freed_ts_ns", "when that call began"),
-        ("freed_place", "function that made that call"),
+        ("freed_place", "the same of freed_frames"),
         (
             "state",
             "live: it was there at the end; freed; lost: its address was allocated again, and no recorded call had freed it",

@@ -1,13 +1,16 @@
 //! What `record --children` saw of the processes that a recorded program made: more than the program itself was told.
 
 use std::collections::HashMap;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use store::Recording;
+use store::format::RECORDING_SUFFIX;
 use store::manifest::{Lineage, RecordingId};
 use store::set::{self, PROCESSES_FILE};
 use store::shell::words;
+use store::summary::name_of;
 
 use crate::syscalls::processes::Process;
 use crate::syscalls::values;
@@ -36,6 +39,53 @@ pub fn children(own: RecordingId, lineages: impl Iterator<Item = Lineage>) -> Ve
     lineages
         .filter(|lineage| lineage.parent_run == Some(own))
         .map(|lineage| lineage.pid.into())
+        .collect()
+}
+
+/// Returns the name of the recording whose program started that of `run`, or became it, if it lies in the same folder.
+pub fn parent_beside(run: &Recording) -> Option<String> {
+    let lineage = run.manifest().lineage?;
+    let parent = lineage.parent_run?;
+    let folder = run.dir().parent()?;
+    let processes = processes_beside(run.dir());
+    let names = match processes.is_empty() {
+        true => recordings_in(folder),
+        false => recordings_above(&processes, lineage.pid),
+    };
+    let open = |name: &String| Recording::open_exact(&folder.join(name)).ok();
+    let mut opened = names.iter().filter_map(open);
+    let found = opened.find(|recording| recording.manifest().recording_id == parent)?;
+    Some(name_of(found.dir()))
+}
+
+/// The recordings of a process of a set, and of those that led to it.
+fn recordings_above(processes: &[set::Process], pid: i32) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut pids = vec![pid];
+    let mut at = 0;
+    while let Some(pid) = pids.get(at).copied() {
+        for process in processes.iter().filter(|process| process.pid == pid) {
+            found.extend(process.recording.clone());
+            if let Some(parent) = process.parent
+                && !pids.contains(&parent)
+            {
+                pids.push(parent);
+            }
+        }
+        at += 1;
+    }
+    found
+}
+
+fn recordings_in(folder: &Path) -> Vec<String> {
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names
+        .filter(|name| name.ends_with(RECORDING_SUFFIX))
         .collect()
 }
 

@@ -39,7 +39,7 @@ pub const DOC: TableDoc = TableDoc {
         ("function", "function that was called"),
         (
             "place",
-            "function that called it, with the line where that is known",
+            "who called it: the first of frames in the program's own source, with its line; the first of all if none is",
         ),
         (
             "outcome",

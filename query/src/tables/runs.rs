@@ -15,6 +15,7 @@ use store::{Recording, Summary};
 use super::Provider;
 use super::computed::Computed;
 use super::doc::TableDoc;
+use super::followed::parent_beside;
 
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
@@ -65,7 +66,7 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "parent_run",
-            "the recording of the program that started it, or that it executed before: its name, or its id if it is not asked",
+            "the recording of the program that started it, or that it executed before: its name, or its id if it is not asked; of one recording asked alone, its name if it is in the same folder",
         ),
         ("state", "closed, live or interrupted"),
         ("path", "folder of the recording"),
@@ -85,12 +86,20 @@ pub fn of_one(recording: &Recording) -> Result<Provider> {
                 hint: error.hint().map(str::to_owned),
             }))
         })?;
-        rows(&[(&name, &summary)])
+        rows_with(&[(&name, &summary)], &|run| parent_beside(&run.recording))
     })))
 }
 
 /// Returns a row for each recording and its name.
 pub fn rows(runs: &[(&str, &Summary)]) -> Result<RecordBatch> {
+    rows_with(runs, &|_| None)
+}
+
+/// The same where `beside` names recordings of parents that are not among them.
+fn rows_with(
+    runs: &[(&str, &Summary)],
+    beside: &dyn Fn(&Summary) -> Option<String>,
+) -> Result<RecordBatch> {
     let text = |text: &dyn Fn(&(&str, &Summary)) -> Option<String>| {
         Arc::new(runs.iter().map(text).collect::<StringViewArray>()) as ArrayRef
     };
@@ -131,7 +140,9 @@ pub fn rows(runs: &[(&str, &Summary)]) -> Result<RecordBatch> {
             let parent = run.manifest().lineage?.parent_run?;
             let mut all = runs.iter();
             let found = all.find(|(_, run)| run.manifest().recording_id == parent);
-            Some(found.map_or_else(|| parent.to_string(), |(name, _)| (*name).to_owned()))
+            let name = found.map(|(name, _)| (*name).to_owned());
+            let name = name.or_else(|| beside(run));
+            Some(name.unwrap_or_else(|| parent.to_string()))
         }),
         text(&|(_, run)| Some(state(run).to_owned())),
         text(&|(_, run)| Some(run.dir().to_string_lossy().into_owned())),

@@ -386,6 +386,40 @@ impl Armer {
                 replaced.insert(patch.entry, patch);
             }
         }
+        self.add_probes(prepared, &leading, &mut region, &mut replaced, plan);
+        plan.patches.extend(replaced.into_values());
+        for site in prepared.leavers.drain(..) {
+            let thunk = before_leaving[site.by];
+            let added = region.add_leaving(&site.displacement, &site.code, thunk);
+            plan.patches.extend(added.ok());
+        }
+        for site in sites {
+            add_site(
+                site,
+                [before, after],
+                &leading,
+                &mut region,
+                &mut plan.patches,
+            );
+        }
+        for (original, address) in prepared.addresses.drain(..) {
+            // The runtime's own calls of a recorded function must not be recorded, so it gets the trampoline's address.
+            let patch = plan.patches.iter().find(|patch| patch.entry == address);
+            let address = patch.map_or(address, |patch| patch.trampoline.at);
+            plan.words.push((original, address));
+        }
+        plan.code.push((base, region.bytes().to_vec()));
+    }
+
+    /// Adds the hooks of a prepared module's functions. Takes the replacements that are part of a hook out of `replaced`.
+    fn add_probes(
+        &mut self,
+        prepared: &mut Prepared,
+        leading: &dyn Fn(Displacement) -> Displacement,
+        region: &mut Region,
+        replaced: &mut BTreeMap<u64, Patch>,
+        plan: &mut Plan,
+    ) {
         for (candidate, displacement, code) in prepared.probes.drain(..) {
             let Candidate {
                 mut def,
@@ -428,28 +462,6 @@ impl Armer {
                 }
             }
         }
-        plan.patches.extend(replaced.into_values());
-        for site in prepared.leavers.drain(..) {
-            let thunk = before_leaving[site.by];
-            let added = region.add_leaving(&site.displacement, &site.code, thunk);
-            plan.patches.extend(added.ok());
-        }
-        for site in sites {
-            add_site(
-                site,
-                [before, after],
-                &leading,
-                &mut region,
-                &mut plan.patches,
-            );
-        }
-        for (original, address) in prepared.addresses.drain(..) {
-            // The runtime's own calls of a recorded function must not be recorded, so it gets the trampoline's address.
-            let patch = plan.patches.iter().find(|patch| patch.entry == address);
-            let address = patch.map_or(address, |patch| patch.trampoline.at);
-            plan.words.push((original, address));
-        }
-        plan.code.push((base, region.bytes().to_vec()));
     }
 
     /// Writes a plan. Returns, by entry address, the functions whose code in memory differs from the file: they are

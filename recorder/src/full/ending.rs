@@ -1,15 +1,10 @@
 //! The state of a program at its end, as it is when its instructions have been run again.
 
 use debuginfo::AddressSpace;
-use exact::{Fatal, Outline, Registers, Replay};
-use store::control::{
-    Exception, ExceptionPhase, Pause, PauseReason, SavedRegisters, VECTOR_LEN, VECTOR_REGISTERS,
-};
+use exact::{Fatal, Outline, Registers, Replay, abi::vectors};
+use store::control::{Exception, ExceptionPhase, Pause, PauseReason, SavedRegisters};
 
 use crate::{Death, Result};
-
-/// Offset of xmm0 to xmm15 in XSAVE's layout.
-const VECTORS_AT: usize = 160;
 
 /// Runs to the end and describes the thread that a signal ended there.
 pub(super) fn stop(
@@ -82,13 +77,4 @@ fn fault(fatal: &Fatal) -> Option<u64> {
 fn sender(fatal: &Fatal) -> Option<u64> {
     let is_sent = matches!(fatal.code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
     is_sent.then_some(fatal.address)
-}
-
-pub(super) fn vectors(extended: &[u8]) -> [[u8; VECTOR_LEN]; VECTOR_REGISTERS] {
-    let mut vectors = [[0; VECTOR_LEN]; VECTOR_REGISTERS];
-    let all = extended.get(VECTORS_AT..).unwrap_or_default();
-    for (vector, bytes) in vectors.iter_mut().zip(all.chunks_exact(VECTOR_LEN)) {
-        vector.copy_from_slice(bytes);
-    }
-    vectors
 }

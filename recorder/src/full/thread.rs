@@ -1,10 +1,8 @@
 //! The running thread of a program that is run again, as expressions see it.
 
 use debuginfo::{Certainty, Machine, Register, Unknown};
-use exact::{Registers, Replay};
+use exact::{Registers, Replay, abi::vectors};
 use store::control::REGISTER_NAMES;
-
-use super::ending::vectors;
 
 /// Where rip is among the registers.
 const RIP: usize = 16;

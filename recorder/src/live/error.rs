@@ -1,6 +1,6 @@
 //! Errors of live control.
 
-use std::io;
+use std::{io, time::Duration};
 
 use debuginfo::{Diagnostic, LineError};
 
@@ -73,6 +73,12 @@ pub enum LiveError {
     /// A called function did not return.
     #[error("{0}")]
     Call(Diagnostic),
+    /// A call was abandoned at the user's request, after this time.
+    #[error(
+        "interrupted: the call was abandoned after {} ms; the thread is where it was before, what the function has changed in memory stays",
+        .0.as_millis()
+    )]
+    Interrupted(Duration),
     /// The threads did not stop.
     #[error("the program does not stop: a thread is blocked in the kernel")]
     NotStopping,
@@ -131,6 +137,9 @@ impl LiveError {
             | Self::Call(what)
             | Self::Motion(what) => return what.hint.clone(),
             Self::NoWatchpointLeft => "remove one with \"watch remove\"",
+            Self::Interrupted(_) => {
+                "a lock that the function held stays locked: if the program hangs, begin anew with \"restart\""
+            }
             Self::NotStopping => "try again",
             Self::Closing => "ask again",
             Self::Mistake(_) => "please report it",

@@ -22,6 +22,7 @@ pub(crate) mod journal;
 pub mod model;
 pub(crate) mod probes;
 mod remote_call;
+mod requests;
 mod script;
 mod start;
 mod stepping;
@@ -38,7 +39,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crossbeam::channel::Sender;
+use crossbeam::channel::{RecvTimeoutError, Sender};
 use debuginfo::{AddressSpace, Register};
 use expr::Kept;
 use store::control::Control;
@@ -61,17 +62,11 @@ pub use start::{record_parked, record_with_probes};
 pub use tracee::machine::LiveMachine;
 
 use self::{
-    breakpoints::Breakpoints,
     commands::{Commands, ask},
     event_loop::Tracer,
     journal::{Journal, WrittenPlace},
     stops::StopLog,
-    tracee::{
-        Tracee,
-        machine::{XMM_OFFSET, field},
-        memory::LiveMemory,
-        threads::{Thread, Trap},
-    },
+    tracee::memory::LiveMemory,
 };
 use crate::stop::procfs;
 use crate::{Exit, Outcome, Result, arm::Filter, clock, session::More};
@@ -183,157 +178,6 @@ impl Live {
         .unwrap_or_default()
     }
 
-    /// Adds a probe. If there is one at the same location with the same kind of action, changes and returns that one.
-    ///
-    /// # Errors
-    /// A condition or template is invalid, a line has no code (the error lists the valid ones), or no watchpoint is
-    /// left.
-    pub fn add_probe(&self, spec: ProbeSpec) -> Result<ProbeView> {
-        Ok(self.ask(|tracer| {
-            tracer.tracee.following.has_let_go = false;
-            tracer.add_probe(spec)
-        })??)
-    }
-
-    /// As [`add_probe`](Live::add_probe). The probe gets this number, or a higher one if it is taken.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn add_probe_as(&self, id: ProbeId, spec: ProbeSpec) -> Result<ProbeView> {
-        Ok(self.ask(move |tracer| {
-            let before = id.saturating_sub(1);
-            tracer.probes.newest = tracer.probes.newest.max(before);
-            tracer.add_probe(spec)
-        })??)
-    }
-
-    /// Returns all probes, by number. Once the program has ended, returns their final state.
-    pub fn probes(&self) -> Vec<ProbeView> {
-        self.ask(|tracer| tracer.probes.views(&tracer.breakpoints, &tracer.stops))
-            .unwrap_or_else(|_| self.inner.stops.kept_probes())
-    }
-
-    /// Returns the conditions and messages that have failed since the last call.
-    pub fn untold_failures(&self) -> Vec<(ProbeId, Failed)> {
-        self.inner.stops.failures.untold()
-    }
-
-    /// Adds a probe for the next run of a program that has ended.
-    #[must_use]
-    pub fn keep_probe(&self, spec: ProbeSpec) -> ProbeView {
-        self.inner.stops.change_probes(|probes| {
-            let newest = probes.iter().map(|probe| probe.id).max();
-            let view = ProbeView {
-                id: newest.unwrap_or(0) + 1,
-                spec,
-                state: ProbeState::Pending,
-                places: Vec::new(),
-                hits: 0,
-                passed_until: 0,
-                message: Some("the program has ended: restart sets it".to_owned()),
-                existed: false,
-                failed: None,
-            };
-            probes.push(view.clone());
-            view
-        })
-    }
-
-    /// Changes a probe of a program that has ended.
-    fn change_kept(
-        &self,
-        id: ProbeId,
-        change: impl FnOnce(&mut Vec<ProbeView>, usize) -> ProbeView,
-    ) -> Result<ProbeView> {
-        let changed = self.inner.stops.change_probes(|probes| {
-            let at = probes.iter().position(|probe| probe.id == id)?;
-            Some(change(probes, at))
-        });
-        Ok(changed.ok_or(LiveError::NoProbe(id))?)
-    }
-
-    /// Removes a probe. Threads stopped at it stay stopped. Once the program has ended, `restart` does not set it again.
-    ///
-    /// # Errors
-    /// There is no such probe.
-    pub fn remove_probe(&self, id: ProbeId) -> Result<ProbeView> {
-        match self.ask(move |tracer| tracer.remove_probe(id)) {
-            Err(LiveError::Ended) => self.change_kept(id, |probes, at| probes.remove(at)),
-            removed => Ok(removed??),
-        }
-    }
-
-    /// Switches a probe on or off.
-    ///
-    /// # Errors
-    /// There is no such probe, or no debug register left.
-    pub fn enable_probe(&self, id: ProbeId, on: bool) -> Result<ProbeView> {
-        let enabled = self.ask(move |tracer| {
-            tracer.tracee.following.has_let_go &= !on;
-            tracer.enable_probe(id, on)
-        });
-        match enabled {
-            Err(LiveError::Ended) => self.change_kept(id, |probes, at| {
-                probes[at].state = match on {
-                    true => ProbeState::Pending,
-                    false => ProbeState::Disabled,
-                };
-                probes[at].clone()
-            }),
-            enabled => Ok(enabled??),
-        }
-    }
-
-    /// Lets a probe act only after `times` more hits, which are counted as others are; 0: at the next one.
-    ///
-    /// # Errors
-    /// There is no such probe.
-    pub fn pass_probe(&self, id: ProbeId, times: u64) -> Result<ProbeView> {
-        Ok(self.ask(move |tracer| tracer.pass_probe(id, times))??)
-    }
-
-    /// Ends a watchpoint with the call whose variable it watches: an access after that call has returned is reported as such, whatever
-    /// the condition. This replaces the call of that watchpoint, if there was one.
-    ///
-    /// # Errors
-    /// There is no such probe, or no thread can be stopped where the call returns.
-    pub fn watch_until_return(&self, probe: ProbeId, call: WatchedCall) -> Result<()> {
-        Ok(self.ask(move |tracer| tracer.watch_until_return(probe, call))??)
-    }
-
-    /// Displays an expression: its value in the innermost frame is reported with every stop of a thread and recorded in
-    /// the event of the stop. Returns it with its number. An expression that is already displayed keeps its number.
-    ///
-    /// # Errors
-    /// [`MAX_DISPLAYS`] expressions are already displayed.
-    pub fn display(&self, what: Displaying) -> Result<Display> {
-        Ok(self.ask(move |tracer| tracer.probes.displays.add(what))??)
-    }
-
-    /// Returns the displayed expressions, in order. Once the program has ended, returns the final list.
-    pub fn displays(&self) -> Vec<Display> {
-        self.ask(|tracer| tracer.probes.displays.all())
-            .unwrap_or_else(|_| self.inner.stops.kept_displays())
-    }
-
-    /// Stops displaying these expressions. Returns them.
-    ///
-    /// # Errors
-    /// A number does not exist: all expressions stay displayed.
-    pub fn undisplay(&self, ids: &[u32]) -> Result<Vec<Display>> {
-        let ids = ids.to_owned();
-        Ok(self.ask(move |tracer| tracer.probes.displays.remove(&ids))??)
-    }
-
-    /// Makes the program evaluate what can be compiled (the default), or the tracer evaluate everything. The results
-    /// are the same; this exists to compare them.
-    ///
-    /// # Errors
-    /// [`LiveError::Ended`].
-    pub fn compile_probes(&self, on: bool) -> Result<()> {
-        Ok(self.ask(move |tracer| tracer.compile_probes(on))?)
-    }
-
     /// Resumes a stopped thread; with `others`, also continues all other stopped threads. Returns a number below that
     /// of the next stop to show, to pass to [`Live::wait`].
     ///
@@ -364,7 +208,8 @@ impl Live {
         self.inner.stops.mark_shown(stop);
     }
 
-    /// Stops all threads. Returns the number of the stop: a new one, or the newest if all were stopped already.
+    /// Stops all threads. Abandons the functions that threads were made to [`call`](Live::call). Returns the number of the
+    /// stop: a new one, or the newest if all were stopped already.
     ///
     /// # Errors
     /// A thread does not stop.
@@ -481,13 +326,28 @@ impl Live {
     /// Calls a function in a stopped thread. Other threads stay as they are.
     ///
     /// # Errors
-    /// The thread is running, the function did not return in time, or a signal ended it.
+    /// The thread is running, the function did not return in time, a signal ended it, or it was abandoned by
+    /// [`interrupt_call`](Live::interrupt_call) or [`pause`](Live::pause).
     pub fn call(&self, tid: Tid, call: Call) -> Result<Returned> {
         let (reply, answer) = crossbeam::channel::bounded(1);
         let patience = call.timeout + Duration::from_secs(10);
         self.ask(move |tracer| tracer.call(tid, &call, reply))?;
         let answered = answer.recv_timeout(patience);
-        Ok(answered.unwrap_or(Err(LiveError::Ended))?)
+        let silent = |error: RecvTimeoutError| match error.is_timeout() {
+            true => LiveError::NotStopping,
+            // The thread has ended.
+            false => LiveError::Ended,
+        };
+        Ok(answered.map_err(silent)??)
+    }
+
+    /// Abandons the function that a thread was made to call, if there is one: the thread is back where it was before.
+    /// [`call`](Live::call) then fails with [`LiveError::Interrupted`].
+    ///
+    /// # Errors
+    /// The thread does not stop.
+    pub fn interrupt_call(&self, tid: Tid) -> Result<()> {
+        Ok(self.ask(move |tracer| tracer.interrupt_call(tid))??)
     }
 
     /// Appends a note to the recording.
@@ -606,97 +466,6 @@ impl Live {
 fn thread_name(pid: i32, tid: Tid) -> String {
     procfs::text(format!("/proc/{pid}/task/{tid}/comm"))
         .map_or_else(|_| "?".to_owned(), |name| name.trim_end().to_owned())
-}
-
-impl Tracer {
-    /// Stops all threads at the user's request.
-    fn pause(&mut self) -> LiveResult<u64> {
-        self.tracee.following.has_let_go = false;
-        self.hold()?;
-        let first = self
-            .tracee
-            .threads
-            .iter()
-            .filter(|(_, thread)| thread.is_held())
-            .map(|(tid, _)| *tid)
-            .min_by_key(|tid| *tid != self.tracee.pid);
-        if let Some(tid) = first {
-            self.halt(tid, Reason::User, true);
-        }
-        self.release();
-        let stops = self.tracee.threads.values().filter_map(Thread::stop);
-        let told = stops.filter(|stop| stop.reason != Reason::AllThreads);
-        Ok(told.map(|stop| stop.number).max().unwrap_or_default())
-    }
-}
-
-impl Tracee {
-    fn check_stopped(&self, tid: Tid) -> LiveResult<()> {
-        let thread = self.threads.get(&tid).ok_or(LiveError::NoThread(tid))?;
-        match thread.stop() {
-            Some(_) => Ok(()),
-            None => Err(LiveError::Running(tid)),
-        }
-    }
-
-    fn write_register(
-        &mut self,
-        breakpoints: &Breakpoints,
-        journal: &Journal,
-        tid: Tid,
-        target: &str,
-        register: Register,
-        bytes: &[u8],
-    ) -> LiveResult<Vec<u8>> {
-        self.check_stopped(tid)?;
-        let name = register.name().unwrap_or_default();
-        let failed = |source| LiveError::System {
-            action: "write the register",
-            source,
-        };
-        let old = if let Some(index) = register.0.checked_sub(Register::XMM0.0)
-            && index < 16
-        {
-            let stopped = self.stopped(tid)?;
-            let mut state = stopped.extended_state().map_err(failed)?;
-            let at = XMM_OFFSET + usize::from(index) * 16;
-            let place = state
-                .get_mut(at..at + bytes.len().min(16))
-                .ok_or(LiveError::Ended)?;
-            let old = place.to_vec();
-            place.copy_from_slice(&bytes[..old.len()]);
-            stopped.set_extended_state(&state).map_err(failed)?;
-            old
-        } else {
-            let mut registers = self.registers(tid)?;
-            registers.rip = breakpoints.original_pc(self, registers.rip);
-            let field = field(&mut registers, register).filter(|_| !register.is_segment());
-            let Some(field) = field else {
-                let message = format!("there is no register {name} that can be written");
-                return Err(LiveError::Evaluate(message.into()));
-            };
-            let mut word = field.to_le_bytes();
-            let len = bytes.len().min(8);
-            let old = word[..len].to_vec();
-            word[..len].copy_from_slice(&bytes[..len]);
-            *field = u64::from_le_bytes(word);
-            let is_pc = register == Register::RIP;
-            if !is_pc {
-                // The thread stays in the slot or copy where it really is.
-                registers.rip = self.registers(tid)?.rip;
-            }
-            let stopped = self.stopped(tid)?;
-            stopped.set_registers(&registers).map_err(failed)?;
-            if is_pc && let Some(halt) = self.halt_mut(tid) {
-                // The thread has not been at its new place yet: a trap there is still to be hit.
-                halt.trap = Trap::Ahead;
-            }
-            old
-        };
-        let place = WrittenPlace::Register(name);
-        journal.write(tid, target, place, Some(old.clone()), bytes.to_vec());
-        Ok(old)
-    }
 }
 
 impl From<LiveError> for crate::Error {

@@ -7,6 +7,7 @@
 use std::{fs::File, os::unix::fs::FileExt};
 
 use agent::shared::Last;
+use exact::abi::{RED_ZONE, XMM_OFFSET};
 use store::control::{
     ByteBuf, Control, Exception, ExceptionPhase, MAX_STACK_LEN, Pause, PauseReason, SavedRegisters,
     SnapshotReason,
@@ -30,11 +31,6 @@ const LARGE: u64 = 1 << 30;
 const CONTEXT_LEN: usize = 232;
 /// Offset of the general registers in it.
 const GENERAL_AT: usize = 40;
-/// Length in bytes of the red zone below the stack pointer, where leaf functions keep their variables (System V ABI for
-/// x86-64, 3.2.2).
-const RED_ZONE: u64 = 128;
-/// Offset of xmm0 to xmm15 in FXSAVE's layout.
-const VECTORS_AT: u64 = 160;
 /// Number of bytes of a `siginfo_t` to read.
 const INFO_LEN: usize = 24;
 /// Sent by the kernel, which does not know the address (asm-generic/siginfo.h).
@@ -390,7 +386,7 @@ fn look(process: &StoppedProcess, last: &Last, leave: &ReturnTrampoline) -> Opti
     let mut vectors = [[0; 16]; 16];
     let state = word(&context, CONTEXT_LEN - 8);
     for (number, vector) in vectors.iter_mut().enumerate() {
-        let at = state.checked_add(VECTORS_AT + 16 * number as u64)?;
+        let at = state.checked_add((XMM_OFFSET + 16 * number) as u64)?;
         memory.read_exact_at(vector, at).ok()?;
     }
     let others = [

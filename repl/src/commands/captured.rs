@@ -5,7 +5,7 @@ use recorder::Captures;
 /// What is kept besides with calls.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Captured {
-    /// Keep all general registers at each enter and leave, in a session also at logpoints
+    /// Keep all general registers at each enter and leave; in a session, also at logpoints
     #[arg(long)]
     pub regs: bool,
     /// Keep this many bytes of the stack at each enter and leave, 8 to 16384
@@ -17,8 +17,8 @@ pub struct Captured {
     /// Keep what pointer and reference arguments point to, at each enter and leave, up to 256 bytes of each
     #[arg(long)]
     pub pointees: bool,
-    /// Keep the value of an expression at each enter and leave: over global variables and a thread's own always, over a
-    /// function's (`push::q->len`, `main::total`) where it is entered and until it is left; may be repeated
+    /// Keep the value of an expression at each enter and leave: one over global or thread-local variables always, one over
+    /// a function's variables (`push::q->len`, `main::total`) from its entry until it returns; may be repeated
     #[arg(long, value_name = "EXPRESSION")]
     pub watch: Vec<String>,
 }

@@ -33,7 +33,7 @@ Exits with 0 when everything holds, 1 when something is damaged, 3 when the reco
 
 /// Verify every checksum and rule of a recording
 ///
-/// Reads the whole recording. What is merely unusual is shown as a note; damage names file and offset.
+/// Reads the whole recording. A note reports what is merely unusual; a report of damage names the file and the offset.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -42,7 +42,7 @@ pub struct Args {
     recording: PathBuf,
     #[command(flatten)]
     core: OfCore,
-    /// Run every instruction again, and compare with what was recorded; name the first contradiction
+    /// Run every instruction again, compare with what was recorded, and name the first contradiction
     #[arg(long)]
     replay: bool,
     /// Print the result as JSON

@@ -55,8 +55,8 @@ hindsight.toml in the working directory lists what to ignore:
 
 /// Show where two recordings of a program differ
 ///
-/// Two runs of one build, or of two builds. Addresses, process and thread ids, times, names of temporary files and moved
-/// lines are ignored. The functions that most likely made the difference come first.
+/// Compares two runs of one build, or of two builds. Ignores addresses, process and thread ids, times, names of temporary
+/// files and moved lines. The functions that most likely made the difference come first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -72,8 +72,8 @@ pub struct Args {
     /// Print all calls that differ, up to 10,000
     #[arg(long)]
     full: bool,
-    /// Ignore the differences listed in FILE. If FILE does not exist, create it with the present differences; on a build server (CI is set) it must
-    /// exist
+    /// Ignore the differences listed in FILE. If FILE does not exist, create it with the present differences; on a
+    /// build server, where CI is set, FILE must exist
     #[arg(long, value_name = "FILE")]
     accept: Option<PathBuf>,
     /// Rank functions by what they did alone, not by whether their code differs

@@ -15,8 +15,8 @@ Examples:
 
 /// Print the completion script of a shell
 ///
-/// With it, the shell completes commands and options, recordings, functions and source files of the current session, and
-/// the numbers of breakpoints.
+/// With the script, the shell completes commands, options, recordings, the functions and source files of the current
+/// session, and the numbers of breakpoints.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

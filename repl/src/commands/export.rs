@@ -41,15 +41,15 @@ Exits with 1 when a recording was left out, or the store failed.";
 /// Write recordings as plain Parquet
 ///
 /// Writes each table of each recording to DIR/table=TABLE/run=RUN/part-0.parquet, with the columns that SQL shows: names,
-/// arguments, files and lines are texts. One recording is read after the other, so memory does not grow with their
-/// number or length. DIR may be s3://BUCKET/PREFIX.
+/// arguments, files and lines are texts. Reads one recording after the other, so memory does not grow with their number
+/// or length. DIR may be s3://BUCKET/PREFIX.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Recordings, with or without .hindsight, folders of them, or patterns
     #[arg(value_name = "RECORDING", required = true)]
     recordings: Vec<PathBuf>,
-    /// The folder or s3://BUCKET/PREFIX to write to; it may have other runs already
+    /// The folder or s3://BUCKET/PREFIX to write to; it may already hold other runs
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
     /// Only this table; may be repeated

@@ -20,10 +20,10 @@ use crate::render::{Terminal, bytes, escaped};
 /// What is recorded instruction by instruction.
 #[derive(Debug, clap::Args)]
 pub struct Every {
-    /// Record every instruction: each register and each byte is known at every moment, and the program can be run
-    /// backwards. The program then takes 3 to 9 times as long, on one processor; finding its calls afterwards takes longer
-    /// if there are many (-f selects fewer); see docs/full.md. --full=after:2s begins when the
-    /// program has run for so long, --full=NAME records calls of functions with this name or pattern (may be repeated)
+    /// Record every instruction: you know each register and each byte at every moment, and can run the program
+    /// backwards. The program takes 3 to 9 times as long, on one processor. Finding many calls afterwards takes longer;
+    /// -f selects fewer. --full=after:2s begins when the program has run for 2 seconds. --full=NAME records the calls of
+    /// functions with this name or pattern (may be repeated). See docs/full.md
     #[arg(
         id = "full",
         long = "full",

@@ -43,7 +43,7 @@ const SELDOM: [&str; 7] = [
 
 /// Show what a recording holds
 ///
-/// The program, when and where it ran and how it ended, how much was recorded and lost, size on disk and settings.
+/// Shows the program, when and where it ran, how it ended, how much was recorded and lost, the size on disk and the settings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -15,7 +15,7 @@ pub struct Keeping {
         hide_default_value = true
     )]
     pub on_full: FullPolicy,
-    /// When the program's memory is copied: start, every=TIME or every=N events (as every=100ms, every=5000events; changed pages only) or never [default: start]
+    /// When to copy the program's memory: start, every=TIME or every=N events (every=100ms, every=5000events; only changed pages), or never [default: start]
     #[arg(long, value_name = "WHEN", default_value = "start", hide_default_value = true, value_parser = parse_snapshot)]
     pub snapshot: SnapshotTimes,
     /// Keep the raw log after it has been converted to columns
@@ -29,7 +29,7 @@ pub enum FullPolicy {
     /// The thread waits: nothing is lost
     #[default]
     Block,
-    /// The thread goes on: what is lost is counted in a gap
+    /// The thread goes on: a gap counts what is lost
     Drop,
 }
 

@@ -21,8 +21,8 @@ Examples:
 
 /// List the recordings of a folder
 ///
-/// Shows when each began, how its program ended, how many calls and bytes it has. It reads the small files of each
-/// alone. A set that record --children has made is one line; its own name lists the recordings in it.
+/// Shows when each began, how its program ended, and how many calls and bytes it has. Reads only the small files of each
+/// recording. A set that record --children has made is one line; name the set to list the recordings in it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -22,7 +22,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The folder for the pages; it is made if there is none
+    /// The folder for the pages; it is created if there is none
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
 }

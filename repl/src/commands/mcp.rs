@@ -20,12 +20,13 @@ const TOKEN_VARIABLE: &str = "HINDSIGHT_MCP_TOKEN";
 
 /// Serve language models over the Model Context Protocol
 ///
-/// A client starts it and talks to it over stdin and stdout. It ends when the client closes stdin; programs under control
-/// stay. With --http it serves several clients on this machine; they must send the token that it prints.
+/// A client starts the server and talks to it over stdin and stdout. The server ends when the client closes stdin;
+/// programs stay under control. With --http, the server serves several clients on this machine; they must send the token
+/// that it prints.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Serve HTTP at this loopback address, as 127.0.0.1:8017; port 0 takes a free one
+    /// Serve HTTP at this loopback address, such as 127.0.0.1:8017; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
 }

@@ -23,9 +23,9 @@ Examples:
 
 /// Summarise a recording: how it ended, what failed, where the time went
 ///
-/// How the program ended, what it printed to standard error and which function did, results that look like failures, its
-/// threads, where the time went, what is unusual, and three commands that ask further. Each claim has the number of its
-/// event. Of a set that record --children has made: which process failed first, and the tree of all.
+/// Shows how the program ended, what it printed to standard error and which function printed it, results that look like
+/// failures, threads, where the time went, what is unusual, and three commands to go on with. Each claim has the number
+/// of its event. For a set that record --children has made, shows which process failed first, and the tree of all.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

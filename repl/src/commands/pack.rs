@@ -23,8 +23,8 @@ Exits with 0 when every module has a copy, 1 when some have none.";
 
 /// Copy a recording's modules, debug files and sources into it
 ///
-/// Variables, lines and backtraces come from the files of the program and its libraries. A packed recording has them with
-/// it, so that it can be opened where they are missing or others. What was packed before stays.
+/// Variables, lines and backtraces come from the files of the program and its libraries. A packed recording contains
+/// these files, so it can be opened where they are missing or differ. What was packed before stays.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

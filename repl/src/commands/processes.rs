@@ -26,8 +26,8 @@ Examples:
 
 /// List the processes that record --children followed
 ///
-/// One row for each program that a process executed, below its parent. A process that executed none is a copy of its
-/// parent, made by fork.
+/// Shows one row for each program that a process executed, below its parent. A process that executed none is a copy of
+/// its parent, made by fork.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

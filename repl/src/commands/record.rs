@@ -45,8 +45,8 @@ Exits with the program's own status (128 + signal), or with 4 if it could not be
 /// Record a program while it runs
 ///
 /// Runs a program, or attaches to one, and records every call of its functions: arguments, return values and times,
-/// from all threads, into the folder NAME.hindsight. The program is not recompiled and needs no debug information,
-/// though with it arguments have names and types.
+/// from all threads, into the folder NAME.hindsight. You need not recompile the program, and it needs no debug
+/// information; with debug information, arguments have names and types.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -7,11 +7,11 @@ use crate::duration::parse as parse_duration;
 /// Which functions are recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Functions {
-    /// Record only functions that match: a name (* and ?) of the program, a whole name of any library, LIBRARY:NAME
+    /// Record only functions that match: a name in the program (with * and ?), a whole name in any library, LIBRARY:NAME
     /// (libc.so.6:*printf), file:GLOB or module:GLOB; may be repeated
     #[arg(short = 'f', long = "function", value_name = "PATTERN")]
     pub include: Vec<String>,
-    /// Do not record functions that match; may be repeated, wins over --function
+    /// Do not record functions that match; overrides --function; may be repeated
     #[arg(short = 'x', long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
 }
@@ -19,7 +19,7 @@ pub struct Functions {
 /// What is recorded besides them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Besides {
-    /// Also record system calls, with decoded arguments, results and times, for the tables syscalls and files
+    /// Also record system calls with their decoded arguments, results and times, for the tables syscalls and files
     #[arg(long, overrides_with = "no_syscalls")]
     pub syscalls: bool,
     /// Record no system calls (the default); cancels an earlier --syscalls
@@ -47,10 +47,10 @@ pub struct Attached {
 /// The processes that it starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Family {
-    /// Record all processes that the program starts too, into a folder NAME.children with a recording of each program
+    /// Also record all processes that the program starts, into a folder NAME.children with a recording of each program
     #[arg(long, conflicts_with_all = ["pid", "portable"])]
     pub children: bool,
-    /// With --children: also record forked copies, from the fork on; each fork then takes longer
+    /// With --children: also record forked copies, from the fork on; each fork takes longer
     #[arg(long)]
     pub copies: bool,
     /// Record the process that standard input tells of

@@ -36,8 +36,9 @@ that was started here.";
 
 /// Step through a recording or a live program, forwards and backwards
 ///
-/// Opens a prompt: at a recording's first event, or on a live program, which is started here or under control already. A name
-/// with a slash that can be executed is a program, unless it is a recording's folder itself; other names are recordings first.
+/// Opens a prompt at a recording's first event, or on a live program that it starts or that is already under control. A
+/// name with a slash is a program if it can be executed, unless it is the folder of a recording. Any other name is looked
+/// up as a recording first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

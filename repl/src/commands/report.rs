@@ -42,8 +42,8 @@ what was measured.";
 
 /// Show where the time went: functions, callers, call tree, flame graph
 ///
-/// The time of a function is its calls' without the recorded calls that they made (self), and with them (inclusive; calls
-/// inside each other count once). Waiting is time too.
+/// A function has two times: that of its calls without the recorded calls that they made (self), and with them (inclusive;
+/// calls inside each other count once). Waiting is time too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -36,9 +36,9 @@ const ROWS: usize = 20;
 
 /// Run a recording's program again and record it
 ///
-/// Runs it with the same arguments, environment, folder and standard input, and with the recorded options, into a recording
-/// of its own. With --log-writes it then shows the last writes: the line, the old and the new value. With --full it records
-/// every instruction, with the same functions, logpoints and logged places.
+/// Runs the program with the same arguments, environment, folder and standard input, and with the recorded options, into
+/// a new recording. With --log-writes, it then shows the last writes: the line, the old and the new value. With --full, it records every
+/// instruction, with the same functions, logpoints and logged places.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -47,14 +47,14 @@ pub struct Args {
     recording: PathBuf,
     #[command(flatten)]
     probing: Probing,
-    /// Record every instruction this time: each register and each byte is known at every moment. What was kept with calls is
-    /// left out, being known anyway
+    /// Record every instruction this time: you know each register and each byte at every moment. Leaves out what was kept
+    /// with calls, which is then known anyway
     #[arg(long)]
     full: bool,
-    /// Record the calls that allocate and free memory too (report --memory, object)
+    /// Also record calls that allocate and free memory (report --memory, object)
     #[arg(long)]
     memory: bool,
-    /// Record the calls that lock, unlock or wait too (report --locks)
+    /// Also record calls that lock, unlock or wait (report --locks)
     #[arg(long)]
     locks: bool,
     /// Let logpoints and logged variables wait for libraries that are loaded later

@@ -27,9 +27,8 @@ Exits with 1 when one of several could not be deleted.";
 
 /// Delete recordings
 ///
-/// Deletes the files of each recording and nothing else: a file in its folder that is not one of them stays, and is named.
-/// A recording that is being made, or is open in a session, is refused. A set of record --children goes with the last of its
-/// recordings.
+/// Deletes the files of each recording and nothing else: it keeps and names any other file in the folder. Refuses a
+/// recording that is being made or is open in a session. A set of record --children goes with the last of its recordings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

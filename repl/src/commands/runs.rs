@@ -38,8 +38,8 @@ the truth: it is made again from them when it is lost.";
 
 /// List, label and delete the runs of this machine
 ///
-/// Every recording that this user makes is noted, wherever it lies. Without a command it lists them. A set of record
-/// --children is one run: `runs show SET` lists what is in it.
+/// A catalog notes every recording that this user makes, wherever it lies. Without a command, this lists them. A set of
+/// record --children is one run: `runs show SET` lists what is in it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Args {
@@ -53,7 +53,7 @@ pub struct Args {
 enum Action {
     /// List the runs, the newest first
     List(List),
-    /// Show everything that is known of a run, and of a set each recording
+    /// Show everything that is known about a run; of a set, each recording
     Show {
         /// Its name or its folder
         #[arg(value_name = "RUN")]
@@ -67,19 +67,19 @@ enum Action {
         /// New labels
         #[arg(value_name = "KEY=VALUE", value_parser = labels::parse)]
         labels: Vec<(String, String)>,
-        /// Take this label away; may be repeated
+        /// Remove this label; may be repeated
         #[arg(long, value_name = "KEY")]
         remove: Vec<String>,
     },
-    /// Take runs out of the catalog; the recordings stay
+    /// Remove runs from the catalog; the recordings stay
     Forget {
         /// Names or folders
         #[arg(value_name = "RUN", required = true)]
         runs: Vec<PathBuf>,
     },
-    /// Delete old recordings, a set as a whole, and forget those that are gone
+    /// Delete old recordings (a set as a whole), and forget those that are gone
     Prune(Prune),
-    /// Add the recordings in a folder and in the folders in it
+    /// Add the recordings in a folder and its subfolders
     Scan {
         /// The folder
         #[arg(value_name = "FOLDER")]
@@ -90,7 +90,7 @@ enum Action {
 /// What is listed.
 #[derive(Debug, Default, clap::Args)]
 struct List {
-    /// Only runs whose program failed: exit code other than 0, or a signal
+    /// Only runs whose program failed: an exit code other than 0, or a signal
     #[arg(long)]
     failed: bool,
     /// Only runs with this label; may be repeated
@@ -106,7 +106,7 @@ struct List {
 /// What is deleted.
 #[derive(Debug, clap::Args)]
 struct Prune {
-    /// Those that began longer ago than this, as 7d or 12h
+    /// Those that began longer ago than this, such as 7d or 12h
     #[arg(long, value_name = "TIME", value_parser = crate::duration::with_unit)]
     older: Duration,
     /// Only those whose program is known to have exited with 0

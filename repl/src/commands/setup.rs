@@ -19,8 +19,8 @@ Needs python3 with pip. `record` does this by itself when it was not done before
 
 /// Install what recording needs, once
 ///
-/// Installs the official Frida wheel, pinned by version and digest, into the user's cache. Does nothing when it is
-/// there already.
+/// Installs the official Frida wheel, pinned by version and digest, into the user's cache. Does nothing if it is already
+/// there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

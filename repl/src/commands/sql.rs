@@ -43,11 +43,11 @@ every event of the recording in one order.";
 
 /// Query one or more recordings in SQL
 ///
-/// Prints the answer to QUERY, which may be several statements with semicolons between them. Without QUERY it opens a
-/// prompt, or runs the statements on stdin when that is not a terminal. A recording may be asked while it is written.
+/// Prints the answer to QUERY, which may be several statements with semicolons between them. Without QUERY, opens a
+/// prompt, or runs the statements on stdin if that is not a terminal. You can ask a recording while it is being written.
 ///
-/// With several recordings, a folder of them or a pattern, every table has the column run before its own, and functions
-/// of a state take the run first: value(run, seq, 'x').
+/// With several recordings, a folder of them or a pattern, every table begins with the column run, and functions of a
+/// state take the run first: value(run, seq, 'x').
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES,
@@ -61,7 +61,7 @@ pub struct Args {
     /// The output format [default: by the name of the output file, else table]
     #[arg(short, long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Print one JSON document, whose result is the rows of one question
+    /// Print one JSON document; its result is the rows of one question
     #[arg(long, conflicts_with_all = ["format", "output"])]
     json: bool,
     /// Write the answer to this new file
@@ -70,7 +70,7 @@ pub struct Args {
     /// Show at most this many rows of a table, 0 for all [default: 1000 on a terminal, else all]
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
-    /// Memory for sorts, groups and joins, such as 512MB or 8GB [default: a quarter of the machine's]
+    /// Memory for sorts, groups and joins, such as 512MB or 8GB [default: a quarter of the machine's memory]
     #[arg(long, value_name = "SIZE", value_parser = crate::size::parse)]
     memory: Option<usize>,
     /// Show how long each query took

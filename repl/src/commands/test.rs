@@ -33,22 +33,22 @@ const MOST_NAMED: usize = 20;
 
 /// Run a test command and keep the recordings of failed processes
 ///
-/// Records every process that the command starts, as record --children does, into a folder of DIR that is named after
-/// the command. Then removes the recordings of processes that ended with 0.
+/// Records every process that the command starts, as record --children does, into a folder below DIR with the name of the
+/// command. Then removes the recordings of processes that ended with 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The folder for the recordings, made if it is not there
+    /// The folder for the recordings; it is created if there is none
     #[arg(long, value_name = "DIR")]
     record_to: PathBuf,
     /// Which recordings stay: those of processes that failed, or did not end; all; or none
     #[arg(long, value_name = "WHICH", default_value = "failed")]
     keep: Keep,
-    /// Record only functions that match: a name (* and ?) of the program, a whole name of any library, LIBRARY:NAME
+    /// Record only functions that match: a name in the program (with * and ?), a whole name in any library, LIBRARY:NAME
     /// (libc.so.6:*printf), file:GLOB or module:GLOB; may be repeated
     #[arg(short = 'f', long = "function", value_name = "PATTERN")]
     include: Vec<String>,
-    /// Do not record functions that match; may be repeated, wins over --function
+    /// Do not record functions that match; overrides --function; may be repeated
     #[arg(short = 'x', long, value_name = "PATTERN")]
     exclude: Vec<String>,
     #[command(flatten)]

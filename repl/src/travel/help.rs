@@ -112,8 +112,8 @@ const OWN: [(&[&str], &str); 7] = [
   alias, alias NAME       all aliases; one of them
   unalias NAME            forget it
 
-What is made at a prompt is kept in ~/.config/hindsight/aliases; what a script makes
-ends with it. Words after the name are added to its meaning.
+A prompt keeps its aliases in ~/.config/hindsight/aliases; those of a script end with
+the script. Words after the name are added to its meaning.
 ",
     ),
     (
@@ -132,8 +132,8 @@ The condition is one of SQL over the columns of calls, or of events:
         &["compare", "next-difference", "previous-difference", "other"],
         "Compare this recording, A, with another one of the program, B, side by side
 
-  compare RECORDING      what differs, the function that most likely made it first
-  compare, compare --off that again; end
+  compare RECORDING      what differs, first the function that most likely made it
+  compare, compare --off show that again; end the comparison
   next difference        go to the next difference, in both; previous difference
   goto PLACE             goes there in A, and in B to what belongs to it
   other VERB ...         the verb in B: other where, other print total

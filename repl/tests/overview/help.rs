@@ -186,8 +186,8 @@ fn each_command_explains_itself() {
             Record a program while it runs
 
             Runs a program, or attaches to one, and records every call of its functions: arguments, return
-            values and times, from all threads, into the folder NAME.hindsight. The program is not recompiled
-            and needs no debug information, though with it arguments have names and types.
+            values and times, from all threads, into the folder NAME.hindsight. You need not recompile the
+            program, and it needs no debug information; with debug information, arguments have names and types.
 
             Usage: hindsight record [OPTIONS] [PROGRAM]...
 
@@ -203,28 +203,28 @@ fn each_command_explains_itself() {
                       Where to write [default: the program's name with .hindsight, in this folder]
 
               -f, --function <PATTERN>
-                      Record only functions that match: a name (* and ?) of the program, a whole name of any
-                      library, LIBRARY:NAME (libc.so.6:*printf), file:GLOB or module:GLOB; may be repeated
+                      Record only functions that match: a name in the program (with * and ?), a whole name in
+                      any library, LIBRARY:NAME (libc.so.6:*printf), file:GLOB or module:GLOB; may be repeated
 
               -x, --exclude <PATTERN>
-                      Do not record functions that match; may be repeated, wins over --function
+                      Do not record functions that match; overrides --function; may be repeated
 
                   --on-full <POLICY>
                       What a thread does when the recorder cannot keep up [default: block]
 
                       Possible values:
                       - block: The thread waits: nothing is lost
-                      - drop:  The thread goes on: what is lost is counted in a gap
+                      - drop:  The thread goes on: a gap counts what is lost
 
                   --snapshot <WHEN>
-                      When the program's memory is copied: start, every=TIME or every=N events (as every=100ms,
-                      every=5000events; changed pages only) or never [default: start]
+                      When to copy the program's memory: start, every=TIME or every=N events (every=100ms,
+                      every=5000events; only changed pages), or never [default: start]
 
                   --keep-log
                       Keep the raw log after it has been converted to columns
 
                   --regs
-                      Keep all general registers at each enter and leave, in a session also at logpoints
+                      Keep all general registers at each enter and leave; in a session, also at logpoints
 
                   --stack <BYTES>
                       Keep this many bytes of the stack at each enter and leave, 8 to 16384
@@ -238,12 +238,12 @@ fn each_command_explains_itself() {
                       bytes of each
 
                   --watch <EXPRESSION>
-                      Keep the value of an expression at each enter and leave: over global variables and a
-                      thread's own always, over a function's (`push::q->len`, `main::total`) where it is entered
-                      and until it is left; may be repeated
+                      Keep the value of an expression at each enter and leave: one over global or thread-local
+                      variables always, one over a function's variables (`push::q->len`, `main::total`) from its
+                      entry until it returns; may be repeated
 
                   --syscalls
-                      Also record system calls, with decoded arguments, results and times, for the tables
+                      Also record system calls with their decoded arguments, results and times, for the tables
                       syscalls and files
 
                   --no-syscalls
@@ -270,11 +270,11 @@ fn each_command_explains_itself() {
                       Log the preceding --logpoint only if this is true
 
                   --full[=<PART>]
-                      Record every instruction: each register and each byte is known at every moment, and the
-                      program can be run backwards. The program then takes 3 to 9 times as long, on one
-                      processor; finding its calls afterwards takes longer if there are many (-f selects fewer);
-                      see docs/full.md. --full=after:2s begins when the program has run for so long, --full=NAME
-                      records calls of functions with this name or pattern (may be repeated)
+                      Record every instruction: you know each register and each byte at every moment, and can
+                      run the program backwards. The program takes 3 to 9 times as long, on one processor.
+                      Finding many calls afterwards takes longer; -f selects fewer. --full=after:2s begins when
+                      the program has run for 2 seconds. --full=NAME records the calls of functions with this
+                      name or pattern (may be repeated). See docs/full.md
 
                   --pending
                       Let logpoints and logged variables wait for libraries that are loaded later
@@ -301,11 +301,11 @@ fn each_command_explains_itself() {
                       running
 
                   --children
-                      Record all processes that the program starts too, into a folder NAME.children with a
+                      Also record all processes that the program starts, into a folder NAME.children with a
                       recording of each program
 
                   --copies
-                      With --children: also record forked copies, from the fork on; each fork then takes longer
+                      With --children: also record forked copies, from the fork on; each fork takes longer
 
                   --report
                       Print a report of the slowest functions at the end, as hindsight report does (on stderr:
@@ -340,11 +340,11 @@ fn each_command_explains_itself() {
             Query one or more recordings in SQL
 
             Prints the answer to QUERY, which may be several statements with semicolons between them. Without
-            QUERY it opens a prompt, or runs the statements on stdin when that is not a terminal. A recording
-            may be asked while it is written.
+            QUERY, opens a prompt, or runs the statements on stdin if that is not a terminal. You can ask a
+            recording while it is being written.
 
-            With several recordings, a folder of them or a pattern, every table has the column run before its
-            own, and functions of a state take the run first: value(run, seq, 'x').
+            With several recordings, a folder of them or a pattern, every table begins with the column run, and
+            functions of a state take the run first: value(run, seq, 'x').
 
             Usage: hindsight sql [OPTIONS] <RECORDING>... [QUERY]
 
@@ -368,7 +368,7 @@ fn each_command_explains_itself() {
                       - parquet: A Parquet file
 
                   --json
-                      Print one JSON document, whose result is the rows of one question
+                      Print one JSON document; its result is the rows of one question
 
               -o, --output <FILE>
                       Write the answer to this new file
@@ -378,7 +378,7 @@ fn each_command_explains_itself() {
 
                   --memory <SIZE>
                       Memory for sorts, groups and joins, such as 512MB or 8GB [default: a quarter of the
-                      machine's]
+                      machine's memory]
 
                   --timing
                       Show how long each query took
@@ -413,8 +413,8 @@ fn each_command_explains_itself() {
         expect![[r#"
             Show what a recording holds
 
-            The program, when and where it ran and how it ended, how much was recorded and lost, size on disk
-            and settings.
+            Shows the program, when and where it ran, how it ended, how much was recorded and lost, the size on
+            disk and the settings.
 
             Usage: hindsight info [OPTIONS] <RECORDING>
 
@@ -448,7 +448,8 @@ fn each_command_explains_itself() {
         expect![[r#"
             Verify every checksum and rule of a recording
 
-            Reads the whole recording. What is merely unusual is shown as a note; damage names file and offset.
+            Reads the whole recording. A note reports what is merely unusual; a report of damage names the file
+            and the offset.
 
             Usage: hindsight check [OPTIONS] <RECORDING>
 
@@ -464,7 +465,7 @@ fn each_command_explains_itself() {
                       With a core file: the program, if it is not where the core file says
 
                   --replay
-                      Run every instruction again, and compare with what was recorded; name the first
+                      Run every instruction again, compare with what was recorded, and name the first
                       contradiction
 
                   --json
@@ -491,7 +492,7 @@ fn each_command_explains_itself() {
             Install what recording needs, once
 
             Installs the official Frida wheel, pinned by version and digest, into the user's cache. Does nothing
-            when it is there already.
+            if it is already there.
 
             Usage: hindsight setup [OPTIONS]
 

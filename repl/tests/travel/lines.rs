@@ -122,8 +122,8 @@ fn help_tells_of_verbs_of_all_kinds() {
               alias, alias NAME       all aliases; one of them
               unalias NAME            forget it
 
-            What is made at a prompt is kept in ~/.config/hindsight/aliases; what a script makes
-            ends with it. Words after the name are added to its meaning.
+            A prompt keeps its aliases in ~/.config/hindsight/aliases; those of a script end with
+            the script. Words after the name are added to its meaning.
             Go to the next call that matches a condition, or to the previous one
 
               continue where CONDITION

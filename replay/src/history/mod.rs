@@ -458,8 +458,7 @@ impl Tracked {
         }
         let is_one = |frame: &Frame| {
             let is_there = |entry: u64| entries.contains(&entry);
-            frame.function_entry.is_some_and(is_there)
-                && (!functions.is_inlined || functions.is_copy(frame))
+            frame.function_entry.is_some_and(is_there) && functions.is_frame(frame)
         };
         let index = frames.iter().position(is_one);
         let Some(index) = index.filter(|index| frames[*index].pc_is_known) else {
@@ -544,9 +543,16 @@ impl Functions {
         functions.find_map(|function| timeline.modules.why_unusable(function.module))
     }
 
-    /// Returns whether a frame is that of an inlined copy.
+    /// Returns whether a frame that lies in one of the functions has the variables: an inlined copy has its own.
+    fn is_frame(&self, frame: &Frame) -> bool {
+        match frame.inlined {
+            true => self.is_inlined && self.is_copy(frame),
+            false => !self.is_inlined,
+        }
+    }
+
     fn is_copy(&self, frame: &Frame) -> bool {
-        let name = frame.function.as_deref().filter(|_| frame.inlined);
+        let name = frame.function.as_deref();
         name.is_some_and(|name| expr::is_called(name, &self.name))
     }
 
@@ -560,7 +566,7 @@ impl Functions {
             entry: ids.is_empty().then_some(entry),
             ids,
             name: frame.function.clone().unwrap_or_default(),
-            is_inlined: false,
+            is_inlined: frame.inlined,
         })
     }
 }

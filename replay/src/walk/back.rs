@@ -42,6 +42,10 @@ impl Walker<'_> {
             Walk::Line => self.line_back(to_come, true)?,
             Walk::LineOver => self.line_back(to_come, false)?,
             Walk::Call => self.beginning()?,
+            Walk::CallOf(frame) => match frame.entry {
+                Some(entry) => self.begun(&frame, entry)?,
+                None => None,
+            },
         };
         match found.filter(|found| *found < here) {
             Some(found) => {
@@ -214,7 +218,7 @@ impl Walker<'_> {
         let function = self.space.function_at(code);
         let frame = &Activation {
             entry: function.map(|function| function.entry),
-            ..frame.clone()
+            ..*frame
         };
         let mut run = match self.run_before(frame, &rows, before)? {
             Some(run) => run,

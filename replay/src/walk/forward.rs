@@ -43,6 +43,7 @@ impl Walker<'_> {
             Walk::Line => self.line(to_come, true)?,
             Walk::LineOver => self.line(to_come, false)?,
             Walk::Call => self.finish()?,
+            Walk::CallOf(frame) => self.leave(&frame)? != Left::Not,
         };
         Ok(match done {
             true => Walked::Done,

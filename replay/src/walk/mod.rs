@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod back;
+mod changes;
 mod forward;
 mod leap;
 mod search;
@@ -58,6 +59,8 @@ pub enum Walk {
     LineOver,
     /// Out of this function; backwards, to its beginning.
     Call,
+    /// Out of a function further out; backwards, to its beginning.
+    CallOf(Activation),
 }
 
 /// How it ended.
@@ -96,14 +99,14 @@ pub struct NotRecorded {
 }
 
 /// A frame of a function that runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Activation {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activation {
     /// The entry of its function.
-    entry: Option<u64>,
+    pub entry: Option<u64>,
     /// Its address: the stack pointer once it has returned.
-    cfa: u64,
+    pub cfa: u64,
     /// Where it returns to.
-    back: Option<u64>,
+    pub back: Option<u64>,
 }
 
 /// A thread on its way.

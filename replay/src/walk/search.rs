@@ -1,10 +1,11 @@
 //! Searches through all instructions: who wrote some bytes.
 
 use crate::error::{Error, Result};
+use crate::moves::Direction;
 use crate::timeline::Timeline;
 
-use super::Instant;
 use super::thread::Thread;
+use super::{Activation, Instant, Walk, Walked};
 
 /// Bytes that the processor can watch at once.
 const AT_ONCE: u64 = 32;
@@ -55,66 +56,21 @@ impl Timeline {
         address: u64,
         len: u64,
     ) -> Result<Option<Wrote>> {
-        self.last_before(from, (address, len), exact::Replay::last_write)
-    }
-
-    /// The same, also for system calls that mapped memory there, moved or dropped it.
-    ///
-    /// # Errors
-    /// As for [`Self::last_write_before`].
-    pub fn last_change_before(
-        &self,
-        from: Instant,
-        address: u64,
-        len: u64,
-    ) -> Result<Option<Wrote>> {
-        self.last_before(from, (address, len), exact::Replay::last_change)
-    }
-
-    fn last_before(
-        &self,
-        from: Instant,
-        (address, len): (u64, u64),
-        find: fn(&mut exact::Replay, u64, u64, u64) -> exact::Result<Option<u64>>,
-    ) -> Result<Option<Wrote>> {
         let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
         check_place(address, len)?;
         let position = self.position_of(from)?;
         let mut last: Option<u64> = None;
         for (address, len) in pieces(address, len) {
-            let found = every.at(position, move |replay| find(replay, address, len, position))?;
+            let found = every.at(position, move |replay| {
+                replay.last_write(address, len, position)
+            })?;
             last = last.max(found);
         }
         last.map(|at| self.wrote(at)).transpose()
     }
 
-    /// Finds the first instruction from a moment on, before a position if one is given, that writes to some bytes, or maps
-    /// memory there, moves or drops it; `None` if none does.
-    ///
-    /// # Errors
-    /// Instructions are not recorded or cannot be run, or there are too many bytes.
-    pub fn next_write_after(
-        &self,
-        (from, until): (Instant, Option<u64>),
-        address: u64,
-        len: u64,
-    ) -> Result<Option<Wrote>> {
-        let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
-        check_place(address, len)?;
-        let position = self.position_of(from)?;
-        let mut end = until.map_or_else(|| self.instructions(), Ok)?;
-        let mut first = None;
-        for (address, len) in pieces(address, len) {
-            let found = every.at(position, move |replay| replay.next_write(address, len, end))?;
-            if let Some(found) = found {
-                end = found;
-                first = Some(found);
-            }
-        }
-        first.map(|at| self.wrote(at)).transpose()
-    }
-
-    /// Finds such instructions between two moments, in order, at most `most`. Returns their numbers.
+    /// Finds the instructions between two moments that write to some bytes, or map memory there, move or drop it; in order,
+    /// at most `most`. Returns their numbers.
     ///
     /// # Errors
     /// Instructions are not recorded or cannot be run, or there are too many bytes.
@@ -162,6 +118,20 @@ impl Timeline {
         found.map(|at| self.instant(at)).transpose()
     }
 
+    /// Returns the moment at which a call ends that runs at another moment: it has returned, or an exception or longjmp has
+    /// left it. `None` if the recording does not show that.
+    ///
+    /// # Errors
+    /// Instructions are not recorded or cannot be run, or the thread does not exist.
+    pub fn left(&self, from: Instant, tid: u32, frame: Activation) -> Result<Option<Instant>> {
+        let end = self.walk(from, (tid, 0), Walk::CallOf(frame), Direction::Forward)?;
+        let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
+        let position = self.position_of(end.instant)?;
+        let mut gaps = every.outline()?.gaps.iter();
+        let is_known = end.walked == Walked::Done && !gaps.any(|gap| gap.at == position);
+        Ok(is_known.then_some(end.instant))
+    }
+
     /// Describes the write of an instruction.
     ///
     /// # Errors
@@ -176,7 +146,7 @@ impl Timeline {
     }
 }
 
-fn check_place(address: u64, len: u64) -> Result<()> {
+pub(super) fn check_place(address: u64, len: u64) -> Result<()> {
     if address.checked_add(len).is_none_or(|end| end > USER_SPACE) {
         let what =
             format!("there is no memory at {address:#x}: what it stands for has no address here");

@@ -71,6 +71,10 @@ pub fn display_parts(text: &str) -> Result<(DisplayedAs, &str), Failure> {
 fn of_memory(letters: &str) -> Result<DisplayedAs, Failure> {
     let has_size = letters.contains(|c: char| c.is_ascii_digit() || "bhwg".contains(c));
     match Units::read(letters) {
+        Ok(units) if units.is_backwards => {
+            let refusal = "display shows no memory before an address";
+            Err(Failure::bad_request(refusal).hint("give the address of the first unit"))
+        }
         Ok(units) if units.letter == 'i' => Ok(DisplayedAs::Instructions(units.count)),
         Ok(units) if units.letter != 's' && has_size => Ok(DisplayedAs::Memory(units)),
         _ => {
@@ -140,6 +144,9 @@ mod tests {
         };
         assert_eq!((units.count, units.bytes), (4, 1));
         assert!(displayable("/2s a").is_err(), "no texts");
+        for before in ["/-2xw &a", "/-2i $pc"] {
+            assert!(displayable(before).is_err(), "{before}");
+        }
         assert_eq!(displayable("/q a").unwrap_err().code, Code::BadRequest);
         assert_eq!(displayable("a +").unwrap_err().details.position, Some(3));
         message("len={p->len} {{x}}").unwrap();

@@ -31,7 +31,9 @@ pub(crate) use declared::type_of_kind;
 pub use functions::nearest_functions;
 pub use memory::{MemoryReport, hex_bytes, memory};
 pub use named_types::type_of;
-pub use place::{MemoryPlace, evaluate_address, evaluate_place, evaluate_place_around, place_of};
+pub use place::{
+    MemoryPlace, evaluate_address, evaluate_place, evaluate_place_around, place_of, refuse_constant,
+};
 pub use registers::{RegisterValue, registers};
 pub use returned::ReturnedReport;
 pub(crate) use source::of_line_error;

@@ -3,6 +3,7 @@
 use debuginfo::ValuePlace;
 use debuginfo::types::{BitRange, Type, TypeKind};
 use debuginfo::value::ValueError;
+use expr::{BinaryOp, Expr, ExprKind, UnaryOp};
 
 use super::View;
 use super::values::value_of;
@@ -55,6 +56,39 @@ pub fn evaluate_place(view: &View<'_>, text: &str) -> Result<MemoryPlace, Failur
             format!("the size of {text} is not known"),
         )),
     }
+}
+
+/// Refuses to watch what never changes: `5`, `sizeof(int) * 2`.
+///
+/// # Errors
+/// [`Code::BadRequest`].
+pub fn refuse_constant(text: &str) -> Result<(), Failure> {
+    match expr::parse(text) {
+        Ok(parsed) if is_constant(&parsed) => {
+            let message = format!("cannot watch the constant value {text}: it never changes");
+            Err(Failure::new(Code::BadRequest, message)
+                .hint("name a variable, or memory with a type: watch *(int *)0x404010"))
+        }
+        // What cannot be read is refused with the reason where it is evaluated.
+        _ => Ok(()),
+    }
+}
+
+fn is_constant(expr: &Expr) -> bool {
+    let is_plain = match &expr.kind {
+        ExprKind::SizeOf(_)
+        | ExprKind::SizeOfType(_)
+        | ExprKind::AlignOf(_)
+        | ExprKind::AlignOfType(_) => return true,
+        ExprKind::Literal(_) | ExprKind::Conditional { .. } | ExprKind::Cast { .. } => true,
+        ExprKind::Unary(operator, _) => !matches!(operator, UnaryOp::Deref | UnaryOp::AddressOf),
+        ExprKind::Binary(operator, ..) => *operator != BinaryOp::Repeat,
+        _ => false,
+    };
+    let mut are_all = is_plain;
+    expr.kind
+        .for_each_child(|child| are_all = are_all && is_constant(child));
+    are_all
 }
 
 /// As [`evaluate_place`]; of a bit field, the bytes that contain it.

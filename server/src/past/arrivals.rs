@@ -9,11 +9,10 @@ use replay::{Arrival, Instant, Until, Walked};
 
 use super::breaks::StopAddress;
 use super::judge::{Failed, Judge};
-use super::writes::NO_MEMORY;
 use super::{Past, Position, of_replay};
 use crate::location::Target;
 use crate::protocol::Failure;
-use crate::session::{MotionReport, ReasonReport, WatchChange};
+use crate::session::{MotionReport, ReasonReport};
 use crate::verbs::StepArgs;
 
 /// Frames that are unwound for the selected one.
@@ -146,6 +145,11 @@ impl Past {
         }
         let breaks = self.hit(&told);
         self.tell_failed(&told);
+        let changed = match is_here(wrote) {
+            true => changed,
+            false => Vec::new(),
+        };
+        self.hit_watches(&changed)?;
         let mut report = self.motion_from(here)?;
         if let Some(stop) = &mut report.stop
             && let ReasonReport::Event {
@@ -155,9 +159,7 @@ impl Past {
             } = &mut stop.reason
         {
             *hit = breaks;
-            if is_here(wrote) {
-                *told = changed;
-            }
+            *told = changed;
         }
         Ok(report)
     }
@@ -561,56 +563,6 @@ impl Past {
             Ok(Instant { seq, steps }) => format!("{seq}+{steps}"),
             Err(_) => format!("instruction {position}"),
         }
-    }
-
-    /// The nearest write to a watched place: the moment after it (before it in a backward search), its thread, and the change.
-    fn nearest_write(
-        &self,
-        direction: Direction,
-        until: Option<u64>,
-    ) -> Result<(Option<(Instant, u32)>, Vec<WatchChange>), Failure> {
-        let here = self.position().instant();
-        let watches: Vec<_> = {
-            let all = self.watches();
-            let bytes = all.iter().filter_map(|watch| {
-                let (text, place) = watch.bytes()?;
-                Some((watch.id, text.to_owned(), place.clone()))
-            });
-            bytes.collect()
-        };
-        let (mut nearest, mut changed) = (None, Vec::new());
-        for (watch, expression, place) in watches {
-            let (address, len) = (place.address, place.len);
-            let found = match direction {
-                Direction::Forward => self.timeline.next_write_after((here, until), address, len),
-                Direction::Back => self.timeline.last_change_before(here, address, len),
-            };
-            let Some(wrote) = found.map_err(|error| of_replay(&error))? else {
-                continue;
-            };
-            let at = match direction {
-                Direction::Forward => wrote.after,
-                Direction::Back => wrote.before,
-            };
-            let is_nearer = |best: Instant| match direction {
-                Direction::Forward => at < best,
-                Direction::Back => at > best,
-            };
-            match nearest {
-                Some((best, _)) if at != best && !is_nearer(best) => continue,
-                Some((best, _)) if at == best => {}
-                _ => changed.clear(),
-            }
-            nearest = Some((at, wrote.tid));
-            let change = self.written(&place, &wrote)?;
-            changed.push(WatchChange {
-                watch,
-                expression,
-                old: change.old.unwrap_or_else(|| NO_MEMORY.to_owned()),
-                new: change.value,
-            });
-        }
-        Ok((nearest, changed))
     }
 }
 

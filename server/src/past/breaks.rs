@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use debuginfo::{AddressSpace, LinePlace};
+use debuginfo::{AddressSpace, Diagnostic, LinePlace};
 use serde::{Deserialize, Serialize};
 
 use super::judge::Judge;
@@ -110,18 +110,22 @@ impl Past {
     /// # Errors
     /// [`Code::InvalidFunction`]: no recorded function matches. [`Code::InvalidCondition`].
     pub fn add_break(&self, target: &Target, wanted: BreakWanted) -> Result<Break, Failure> {
-        Judge::new(wanted.condition.as_deref(), self.shared_kept(), false)?;
+        let judge = Judge::new(wanted.condition.as_deref(), self.shared_kept(), false)?;
         if self.timeline.has_every_instruction() {
-            return self.add_break_at(target, wanted);
+            return self.add_break_at(target, wanted, &judge);
         }
         let (functions, location) = match self.address_of(target) {
             Ok(Some(address)) => (self.functions_from(address)?, format!("*{address:#x}")),
             // A pattern may begin with a star, too.
             Ok(None) | Err(_) => {
                 let location = target.to_string();
+                if let Ok(ParsedLocation::LineHere(_)) = target.parse() {
+                    return Err(self.knows_calls_only(&location));
+                }
                 (self.functions_called(&location)?, location)
             }
         };
+        self.check_names(&judge, &self.entries_of(&functions))?;
         let added = Break {
             functions,
             condition: wanted.condition,
@@ -153,6 +157,19 @@ impl Past {
             )
             .hint("write a function's name, in which * stands for any text, or file:line; SELECT name FROM functions lists them")),
         }
+    }
+
+    /// Refuses a line of the selected file.
+    fn knows_calls_only(&self, line: &str) -> Failure {
+        let message = format!("{line} is a line, and here only calls are recorded");
+        let way = match self.is_of_a_program {
+            true => "or go back to the program: goto live",
+            false => {
+                "or record every instruction: hindsight record --full -- PROGRAM, or control the program: hindsight start PROGRAM"
+            }
+        };
+        let hint = format!("stop where a function is entered: break FUNCTION; {way}");
+        Failure::new(Code::NotAllowed, message).hint(hint)
     }
 
     /// Returns the recorded functions that begin at an address.
@@ -199,8 +216,54 @@ impl Past {
         address(here).or_else(|failure| address(end).map_err(|_| failure))
     }
 
-    fn add_break_at(&self, target: &Target, wanted: BreakWanted) -> Result<Break, Failure> {
+    /// Refuses a condition with a name that exists at none of the places.
+    pub(super) fn check_names(&self, judge: &Judge, places: &[StopAddress]) -> Result<(), Failure> {
+        if !judge.is_conditional() {
+            return Ok(());
+        }
+        let modules = self.timeline.modules();
+        let moments = [self.position().seq, self.timeline.last()];
+        let spaces = moments.map(|seq| modules.space(seq));
+        let missing = |place: &StopAddress| {
+            let mut spaces = spaces.iter();
+            let space = spaces.find(|space| space.at(place.address).is_some())?;
+            judge.missing_at(space, place.address, place.inside)
+        };
+        let missing: Option<Vec<Diagnostic>> = places.iter().map(missing).collect();
+        match missing.and_then(|all| all.into_iter().next()) {
+            Some(Diagnostic { message, hint }) => Err(Failure {
+                hint,
+                ..Failure::new(Code::InvalidCondition, message)
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The places at which recorded functions are entered.
+    fn entries_of(&self, functions: &BTreeSet<u32>) -> Vec<StopAddress> {
+        let moments = [self.position().seq, self.timeline.last()];
+        let entry = |id: &u32| {
+            let mut found = moments
+                .iter()
+                .filter_map(|seq| self.timeline.entry_of(*id, *seq));
+            found.next()
+        };
+        let place = |address| StopAddress {
+            address,
+            calls_to_come: 0,
+            inside: 0,
+        };
+        functions.iter().filter_map(entry).map(place).collect()
+    }
+
+    fn add_break_at(
+        &self,
+        target: &Target,
+        wanted: BreakWanted,
+        judge: &Judge,
+    ) -> Result<Break, Failure> {
         let stops = self.stop_addresses(target)?;
+        self.check_names(judge, &stops)?;
         let location = match target.address_expression() {
             Some(_) => stops.first().map(|stop| format!("*{:#x}", stop.address)),
             None => None,
@@ -342,9 +405,15 @@ impl Past {
     /// # Errors
     /// [`Code::BreakpointNotFound`], [`Code::InvalidCondition`].
     pub fn change_condition(&self, id: u32, condition: Option<&str>) -> Result<Break, Failure> {
-        Judge::new(condition, self.shared_kept(), false)?;
+        let judge = Judge::new(condition, self.shared_kept(), false)?;
         if condition.is_some() {
             self.refuse_catchpoint(id, "condition")?;
+        }
+        let known = self.all_breaks().into_iter().find(|known| known.id == id);
+        if let Some(known) = known {
+            let mut places = known.stops;
+            places.extend(self.entries_of(&known.functions));
+            self.check_names(&judge, &places)?;
         }
         self.change_break(id, |known| {
             known.condition = condition.map(str::to_owned);

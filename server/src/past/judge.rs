@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use debuginfo::{Certainty, backtrace};
+use debuginfo::{AddressSpace, Certainty, Diagnostic, backtrace};
 use expr::{Context, EvalError, Expression, HIT_COUNT, Kept, Part, Template};
 use recorder::live::{Condition, Message};
 use replay::Arrival;
@@ -68,6 +68,18 @@ impl Judge {
     /// Returns the names of the variables that decide the condition, if nothing else does.
     pub fn operands(&self) -> Option<Vec<String>> {
         self.condition.as_ref()?.operands()
+    }
+
+    /// Why the condition can never be evaluated at an address, if that is certain: it has a name that is unknown there.
+    /// `inside`: so many of the inlined calls around the address are not looked into.
+    pub fn missing_at(&self, space: &AddressSpace, pc: u64, inside: usize) -> Option<Diagnostic> {
+        // Names with a scope may be those of an outer frame.
+        let condition = self
+            .condition
+            .as_ref()
+            .filter(|condition| !condition.names_scopes())?;
+        let missing = expr::missing_names(condition, space, pc, inside, &self.kept);
+        missing.into_iter().next()
     }
 
     /// Says whether the condition is true in a frame.

@@ -73,6 +73,7 @@ impl Past {
         let judge = Judge::new(wanted.condition.as_deref(), self.shared_kept(), true)?;
         let writer = Writer::new(&wanted.message, self.shared_kept())?;
         let stops = self.stop_addresses(&wanted.at)?;
+        self.check_names(&judge, &stops)?;
         let found = self.found(wanted, stops, judge, writer)?;
         let line = |(position, thread, message)| {
             let instant = self.timeline.instant(position);

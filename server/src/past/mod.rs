@@ -19,6 +19,7 @@ mod remote_call;
 mod second_run;
 mod threads;
 mod watch;
+mod watched;
 mod why;
 mod words;
 mod writes;

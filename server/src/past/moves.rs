@@ -2,12 +2,13 @@
 
 use debuginfo::Machine;
 use replay::moves::{Direction, Note};
-use replay::{CallHead, Event, Instant, NotRecorded, Walk, WalkEnd, Walked};
+use replay::{Activation, CallHead, Event, Instant, NotRecorded, Walk, WalkEnd, Walked};
 use serde::{Deserialize, Serialize};
 use values::quantity::duration;
 
 use super::describe::ended;
-use super::{Past, Position, of_replay};
+use super::writes::Owner;
+use super::{Looked, Past, Position, of_replay};
 use crate::inspect::ReturnedReport;
 use crate::protocol::{Code, Failure};
 use crate::session::{ExitReport, MotionReport, SessionReport, StateWord};
@@ -84,6 +85,25 @@ fn no_instructions() -> Failure {
     Failure::new(Code::NotAllowed, "single instructions were not recorded").hint(
         "step goes from event to event; hindsight record --full -- PROGRAM records every instruction",
     )
+}
+
+/// Returns which frame is that of the function that the selected frame belongs to; `None` if that function is the innermost one.
+fn outer_frame(looked: &Looked<'_>) -> Result<Option<usize>, Failure> {
+    let selected = looked.position.frame;
+    let frames = &looked.moment.trace.backtrace.frames;
+    let own = |from: usize| (from..frames.len()).find(|index| !frames[*index].inlined);
+    match own(selected) {
+        _ if selected == 0 => Ok(None),
+        Some(index) => Ok(Some(index).filter(|index| own(0) != Some(*index))),
+        None => Err(no_end(looked)),
+    }
+}
+
+/// The beginning and the end of the call of the selected frame are not known.
+fn no_end(looked: &Looked<'_>) -> Failure {
+    let frame = looked.position.frame;
+    let message = format!("no recorded call is known to have made frame {frame}");
+    Failure::new(Code::NoEvent, message).hint("select another frame: backtrace, frame N")
 }
 
 /// A thread has no instructions before or after a moment.
@@ -284,15 +304,45 @@ impl Past {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<MotionReport, Failure> {
         if self.timeline.has_every_instruction() {
-            return self.walk(Walk::Call, None, direction);
+            let walk = self.selected_frame()?.map_or(Walk::Call, Walk::CallOf);
+            return self.walk(walk, None, direction);
         }
         let Position { seq, tid, .. } = self.position();
-        let found = match direction {
-            Direction::Forward => self.timeline.finish(tid, seq),
-            Direction::Back => self.timeline.reverse_finish(tid, seq),
+        let found = match (self.selected_call()?, direction) {
+            (None, Direction::Forward) => self.timeline.finish(tid, seq),
+            (None, Direction::Back) => self.timeline.reverse_finish(tid, seq),
+            (Some(call), Direction::Forward) => self.timeline.end_of(&call),
+            (Some(call), Direction::Back) => Ok(call.start),
         };
         let seq = found.map_err(|e| of_replay(&e))?;
         self.run_up_to(seq, direction, is_interrupted)
+    }
+
+    /// The frame of the function that the selected frame belongs to; `None` if that function is the innermost one.
+    fn selected_frame(&self) -> Result<Option<Activation>, Failure> {
+        self.look(FRAMES, |looked| {
+            let Some(index) = outer_frame(looked)? else {
+                return Ok(None);
+            };
+            let owner = Owner::of(&looked.moment.trace.backtrace.frames, index);
+            let owner = owner.ok_or_else(|| no_end(looked))?;
+            Ok(Some(owner.activation()))
+        })
+    }
+
+    /// The same as a recorded call.
+    fn selected_call(&self) -> Result<Option<CallHead>, Failure> {
+        self.look(FRAMES, |looked| {
+            let Some(index) = outer_frame(looked)? else {
+                return Ok(None);
+            };
+            let entered = looked.moment.entered_at(index);
+            let event = entered.map(|seq| self.timeline.event(seq)).transpose();
+            match event.map_err(|error| of_replay(&error))? {
+                Some(Event::Enter(call)) => Ok(Some(call)),
+                _ => Err(no_end(looked)),
+            }
+        })
     }
 
     /// Returns the result of the call that returns here and was open at `start`.

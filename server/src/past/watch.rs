@@ -5,8 +5,9 @@ use replay::history::HistoryScope;
 use replay::moves::{Direction, Stops};
 use serde::{Deserialize, Serialize};
 
+use super::watched::Bytes;
 use super::{Past, of_replay};
-use crate::inspect::MemoryPlace;
+use crate::inspect;
 use crate::protocol::{Code, Failure};
 use crate::session::{MotionReport, ReasonReport, WatchChange};
 
@@ -23,14 +24,14 @@ pub(super) enum Watched {
     /// Its value, as events show it.
     Value(Tracked),
     /// Its bytes, if every instruction is recorded.
-    Bytes(String, MemoryPlace),
+    Bytes(Bytes),
 }
 
 impl Watched {
     fn text(&self) -> &str {
         match self {
             Watched::Value(tracked) => tracked.text(),
-            Watched::Bytes(text, _) => text,
+            Watched::Bytes(bytes) => &bytes.text,
         }
     }
 }
@@ -59,10 +60,10 @@ pub struct WatchesReply {
 
 impl Watch {
     /// What it watches, if every instruction is recorded.
-    pub fn bytes(&self) -> Option<(&str, &MemoryPlace)> {
+    pub fn bytes(&self) -> Option<&Bytes> {
         match &self.watched {
             Watched::Value(_) => None,
-            Watched::Bytes(text, place) => Some((text, place)),
+            Watched::Bytes(bytes) => Some(bytes),
         }
     }
 
@@ -71,7 +72,7 @@ impl Watch {
             id: self.id,
             expression: self.watched.text().to_owned(),
             function: match &self.watched {
-                Watched::Bytes(..) => None,
+                Watched::Bytes(bytes) => bytes.call.as_ref().map(|call| call.function.clone()),
                 Watched::Value(tracked) => match tracked.scope() {
                     HistoryScope::Everywhere => None,
                     HistoryScope::Within(functions) => Some(functions.name.clone()),
@@ -85,8 +86,9 @@ impl Watch {
 impl Past {
     /// Watches `expression` with its meaning in the selected frame.
     pub(crate) fn add_watch(&self, expression: &str) -> Result<WatchLine, Failure> {
+        inspect::refuse_constant(expression)?;
         let watched = match self.timeline.has_every_instruction() {
-            true => Watched::Bytes(expression.to_owned(), self.place_in_memory(expression)?),
+            true => Watched::Bytes(self.watched_bytes(expression)?),
             false => Watched::Value(self.tracked_at(expression, self.position())?),
         };
         let id = self.next_id();
@@ -197,10 +199,7 @@ impl Past {
         self.with_plain(&mut told, seq)?;
         let hit = self.hit(&told);
         self.tell_failed(&told);
-        for watch in self.watches().iter_mut() {
-            let is_hit = changes.iter().any(|change| change.watch == watch.id);
-            watch.hits += u64::from(is_hit);
-        }
+        self.hit_watches(&changes)?;
         let mut report = self.motion()?;
         if let Some(stop) = &mut report.stop
             && let ReasonReport::Event {
@@ -241,9 +240,24 @@ impl Past {
                 expression: tracked.text().to_owned(),
                 old: change.old.unwrap_or_default(),
                 new: change.new,
+                removed: None,
             });
         }
         Ok((nearest, changed))
+    }
+
+    /// Counts a stop at changes of watched values, and removes the watches that end there.
+    pub(super) fn hit_watches(&self, changes: &[WatchChange]) -> Result<(), Failure> {
+        let (ended, hit): (Vec<_>, Vec<_>) =
+            changes.iter().partition(|change| change.removed.is_some());
+        for watch in self.watches().iter_mut() {
+            let is_hit = hit.iter().any(|change| change.watch == watch.id);
+            watch.hits += u64::from(is_hit);
+        }
+        for change in ended {
+            self.remove_watch(Some(change.watch))?;
+        }
+        Ok(())
     }
 
     pub(super) fn no_stop(&self, from: u64, direction: Direction) -> Failure {

@@ -8,13 +8,13 @@ use replay::{CallHead, Instant, Wrote};
 
 use super::history::changed_part;
 use super::moves::unrecorded;
-use super::{Change, Later, Looked, Past, Position, frames_for, of_replay};
+use super::{Change, Later, Looked, Past, Position, of_replay};
 use crate::inspect::{self, Manner, MemoryPlace};
 use crate::protocol::{Code, Failure};
 use crate::verbs::{HistoryReply, LastWriteReply};
 
 /// Most frames that are searched for a variable.
-const MOST_FRAMES: usize = 256;
+pub(super) const MOST_FRAMES: usize = 256;
 /// Bytes below the stack pointer that belong to the innermost frame (System V ABI for x86-64, section 3.2.2).
 const RED_ZONE: u64 = 128;
 /// Variables of the innermost function lie at most so far below the stack pointer.
@@ -28,14 +28,6 @@ const MOST_SHOWN: usize = 1000;
 const MOST_AROUND: usize = 10_000;
 
 impl Past {
-    /// Returns where a value lies here.
-    pub(super) fn place_in_memory(&self, expression: &str) -> Result<MemoryPlace, Failure> {
-        self.look(frames_for(expression), |looked| {
-            let place = inspect::evaluate_place(&looked.view(), expression);
-            place.map_err(|failure| in_a_register(expression, looked.explained(failure)))
-        })
-    }
-
     /// Finds the last instruction before a moment that wrote a value.
     pub(super) fn last_instruction_to_write(
         &self,
@@ -206,7 +198,11 @@ impl Past {
     }
 
     /// Returns the recorded call with this frame.
-    fn call_of(&self, here: Position, frame: &Owner) -> Result<Option<CallHead>, Failure> {
+    pub(super) fn call_of(
+        &self,
+        here: Position,
+        frame: &Owner,
+    ) -> Result<Option<CallHead>, Failure> {
         let slot = frame.cfa.wrapping_sub(8);
         let mut call = self.timeline.innermost(here.tid, here.seq);
         while let Some(found) = call.map_err(|error| of_replay(&error))? {
@@ -251,6 +247,20 @@ impl Past {
             .map(|(seq, _)| seq)
             .filter(|seq| *seq <= here.seq)
             .max()
+    }
+
+    /// Returns the value at a place at a moment of a thread; `None` if there is no memory.
+    pub(super) fn value_at(
+        &self,
+        place: &MemoryPlace,
+        moment: Instant,
+        tid: u32,
+    ) -> Result<Option<String>, Failure> {
+        let at = Position {
+            steps: moment.steps,
+            ..Position::of_event(moment.seq, tid)
+        };
+        self.look_at(at, 1, |looked| Ok(text(looked, place)))
     }
 
     /// Describes a write: the value before and after it, and who made it.
@@ -323,40 +333,50 @@ fn changes(place: &MemoryPlace, write: &Change) -> bool {
 }
 
 /// A frame in which an address lies.
-struct Owner {
-    function: Option<String>,
-    entry: u64,
+pub(super) struct Owner {
+    pub function: Option<String>,
+    pub entry: u64,
     /// The stack pointer once the function has returned.
-    cfa: u64,
+    pub cfa: u64,
+    /// Where the function returns to.
+    pub back: Option<u64>,
 }
 
 impl Owner {
-    fn of(frame: &Frame) -> Option<Owner> {
+    /// Describes the frame of a function; `None` for one that is inlined.
+    pub(super) fn of(frames: &[Frame], index: usize) -> Option<Owner> {
+        let frame = frames.get(index).filter(|frame| !frame.inlined)?;
+        let mut callers = frames.get(index + 1..)?.iter();
+        let caller = callers.find(|caller| !caller.is_tail_call);
         Some(Owner {
             function: frame.function.clone(),
             entry: frame.function_entry?,
             cfa: frame.cfa?,
+            back: caller.map(|caller| caller.pc),
         })
     }
 }
 
 /// The function in whose frame an address lies.
-fn frame_of(looked: &Looked<'_>, address: u64) -> Option<Owner> {
+pub(super) fn frame_of(looked: &Looked<'_>, address: u64) -> Option<Owner> {
     let (sp, _) = looked.machine.register(Register::RSP).ok()?;
-    let frames = looked.moment.trace.backtrace.frames.iter();
-    let mut own = frames.filter(|frame| !frame.inlined);
+    let frames = &looked.moment.trace.backtrace.frames;
+    let mut own = frames
+        .iter()
+        .enumerate()
+        .filter(|(_, frame)| !frame.inlined);
     if address < sp.saturating_sub(RED_ZONE) {
         // A function that has just been entered has not made room for its variables yet.
-        let frame = own.next()?;
+        let (index, _) = own.next()?;
         let is_near = sp - address < MOST_OF_A_FRAME;
-        return Owner::of(frame).filter(|_| is_near);
+        return Owner::of(frames, index).filter(|_| is_near);
     }
-    let frame = own.find(|frame| frame.cfa.is_some_and(|cfa| address < cfa))?;
+    let (index, _) = own.find(|(_, frame)| frame.cfa.is_some_and(|cfa| address < cfa))?;
     // Another thread's stack is not near this one's.
-    Owner::of(frame).filter(|owner| owner.cfa - sp < MOST_OF_A_STACK)
+    Owner::of(frames, index).filter(|owner| owner.cfa - sp < MOST_OF_A_STACK)
 }
 
-fn in_a_register(expression: &str, failure: Failure) -> Failure {
+pub(super) fn in_a_register(expression: &str, failure: Failure) -> Failure {
     match failure.code {
         // A name that is unknown is in no register.
         Code::EvalFailed if failure.hint.is_none() && failure.expression.is_none() => failure.hint(

@@ -25,6 +25,8 @@ pub struct LastShown {
     pub lines: Option<Listed>,
     /// How memory was shown: `4xw`.
     pub format: Option<String>,
+    /// Where `x` continues, if it has shown memory backwards: where that begins.
+    pub began: Option<u64>,
 }
 
 /// Lines of a source file.

@@ -248,9 +248,7 @@ fn is_same(recorded: &Frame, own: &Frame) -> bool {
 }
 
 fn not_shown(frame: usize) -> Failure {
-    let message = format!(
-        "the recording does not show frame {frame} at this stop, and so not which variables its names mean"
-    );
+    let message = format!("the recording does not show frame {frame} at this stop");
     Failure::new(Code::NoFrame, message)
         .hint("select frame 0: frame 0; or name the variable with its function: FUNCTION::VARIABLE")
 }

@@ -181,8 +181,11 @@ pub struct WatchChange {
     pub expression: String,
     /// The last known value before the change.
     pub old: String,
-    /// The new value.
+    /// The new value; empty if the watch was removed.
     pub new: String,
+    /// Why the watch was removed there, if it was: the value does not exist on the other side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<String>,
 }
 
 /// A stop of a thread.

@@ -66,6 +66,11 @@ fn now(
         timeout: call.config.request_timeout(),
         tell: &tell,
     });
+    // A client that goes leaves no function running.
+    let _waiting = caller.as_ref().map(|caller| {
+        let (live, tid) = (session.live.clone(), caller.tid);
+        call.gone.waiting(move || drop(live.interrupt_call(tid)))
+    });
     let calls = calls.as_ref().map(|calls| calls as &dyn Calls);
     let manner = Manner::of_one(args.full).in_format(args.format);
     let Some((target, value)) = inspect::as_assignment(&args.expression) else {

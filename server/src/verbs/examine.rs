@@ -23,7 +23,7 @@ pub struct ExamineArgs {
     /// An address, or an expression with an address as its value. Default: after what `x` showed last.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub at: String,
-    /// How many, in which format, of which size: `4xw`, `s`, `3i`. Default: `1xw`.
+    /// How many, in which format, of which size: `4xw`, `s`, `3i`; `-4xw`: those before. Default: `1xw`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
 }
@@ -61,7 +61,7 @@ const LONGEST_TEXT: usize = 200;
 
 impl Verb for Examine {
     const NAME: &'static str = "x";
-    const DOC: &'static str = "Show memory as numbers, texts or instructions: x/4xw &table\n\n  x/4xw &table   four words in hexadecimal\n  x/8xb $sp      eight bytes\n  x/s name       the text there\n  x/5i $pc       five instructions\n\nAfter the slash come a count, a format (x d u o t a c f s i) and a unit size (b 1, h 2, w 4, g 8 bytes); the defaults are 1, x and w. Without an address, x continues where it stopped, in the same format; at the prompt, so does an empty Enter. $_ is the address of the last unit shown, $__ is its contents.";
+    const DOC: &'static str = "Show memory as numbers, texts or instructions: x/4xw &table\n\n  x/4xw &table   four words in hexadecimal\n  x/8xb $sp      eight bytes\n  x/s name       the text there\n  x/5i $pc       five instructions\n  x/-2xw &table  the two words before\n\nAfter the slash come a count, a format (x d u o t a c f s i) and a unit size (b 1, h 2, w 4, g 8 bytes); the defaults are 1, x and w. Without an address, x continues where it stopped, in the same format; at the prompt, so does an empty Enter. $_ is the address of the last unit shown, $__ is its contents.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;
@@ -76,12 +76,15 @@ impl Verb for Examine {
             format => format,
         };
         let asked = asked(format.as_deref().unwrap_or_default())?;
+        let began = session.last_shown().began;
         let reply = call.look(frames_for(&args.at), |view| {
-            let address = match goes_on {
-                true => behind_last(view)?,
-                false => memory::address(view, &args.at)?,
+            let address = match (goes_on, began) {
+                (true, Some(began)) => began,
+                (true, None) => behind_last(view)?,
+                (false, _) => memory::address(view, &args.at)?,
             };
             let (reply, last) = match asked.letter {
+                'i' if asked.is_backwards => instructions_before(view, address, asked.count),
                 'i' => instructions(view, address, asked.count),
                 's' => texts(view, address, asked.count),
                 _ => numbers(view, address, asked),
@@ -91,7 +94,13 @@ impl Verb for Examine {
             }
             Ok(reply)
         })?;
-        session.last_shown().format = format;
+        let first = reply.rows.first().and_then(|row| number(&row.address));
+        let mut shown = session.last_shown();
+        shown.began = first.filter(|_| asked.is_backwards);
+        shown.format = match asked.is_backwards {
+            true => format.map(|format| without_count(&format)),
+            false => format,
+        };
         Ok(reply)
     }
 }
@@ -148,6 +157,18 @@ fn asked(text: &str) -> Result<Units, Failure> {
     })
 }
 
+/// The format alone. After `x/-4xw`, `x` shows one unit, as in gdb.
+fn without_count(format: &str) -> String {
+    format
+        .trim_start_matches(|c: char| c == '-' || c.is_ascii_digit())
+        .to_owned()
+}
+
+/// Reads an address as a row has it.
+fn number(address: &str) -> Option<u64> {
+    u64::from_str_radix(address.strip_prefix("0x")?, 16).ok()
+}
+
 /// How many values a line shows.
 fn in_line(asked: Units) -> usize {
     match asked.bytes {
@@ -167,12 +188,13 @@ struct Last {
 }
 
 impl Last {
+    /// A unit, as a signed integer in any format, as in gdb.
     fn number(address: u64, bytes: usize) -> Last {
         let unit = match bytes {
-            1 => "unsigned char",
-            2 => "unsigned short",
-            4 => "unsigned int",
-            _ => "unsigned long",
+            1 => "signed char",
+            2 => "short",
+            4 => "int",
+            _ => "long",
         };
         Last {
             address,
@@ -225,7 +247,12 @@ fn numbers(
     address: u64,
     asked: Units,
 ) -> Result<(ExamineReply, Option<Last>), Failure> {
-    let read = inspect::memory(view.machine, address, asked.count * asked.bytes)?;
+    let len = asked.count * asked.bytes;
+    let address = match asked.is_backwards {
+        true => address.wrapping_sub(len as u64),
+        false => address,
+    };
+    let read = inspect::memory(view.machine, address, len)?;
     let bytes = from_hex(&read.bytes);
     let whole = bytes.chunks_exact(asked.bytes);
     let values: Vec<String> = whole
@@ -375,32 +402,78 @@ fn instructions(
     address: u64,
     count: usize,
 ) -> Result<(ExamineReply, Option<Last>), Failure> {
-    let current = view.frames.get(view.frame).map(|frame| frame.pc);
+    let current = current(view);
     let code = inspect::disassemble(view.space, view.machine, address, count, current, false)?;
-    let end = (code.instructions.len() < count)
-        .then(|| "what follows is not known, or is no code".to_owned());
+    let found = code.instructions;
+    let end = (found.len() < count).then(|| "what follows is not known, or is no code".to_owned());
+    Ok(listed(view, &found, end))
+}
+
+/// The instructions before an address, up to the beginning of the function: from there on it is known where each begins.
+fn instructions_before(
+    view: &View<'_>,
+    address: u64,
+    count: usize,
+) -> Result<(ExamineReply, Option<Last>), Failure> {
+    let inside = address.wrapping_sub(1);
+    let current = current(view);
+    let code = inspect::disassemble_around(view.space, view.machine, inside, current, false)?;
+    let mut found = Vec::new();
+    let mut end = address;
+    for instruction in code.instructions.into_iter().rev() {
+        let start = number(&instruction.address);
+        let start = start.filter(|start| start.wrapping_add(length(&instruction)) == end);
+        if let Some(start) = start.filter(|_| found.len() < count) {
+            end = start;
+            found.push(instruction);
+        }
+    }
+    found.reverse();
+    if found.is_empty() {
+        let message = format!("no instruction ends at {address:#x}");
+        return Err(Failure::new(Code::InvalidAddress, message)
+            .hint("give the address where an instruction begins: x/-3i $pc"));
+    }
+    let end = (found.len() < count).then(|| "no code of the function lies before".to_owned());
+    Ok(listed(view, &found, end))
+}
+
+/// The address of the selected frame's instruction.
+fn current(view: &View<'_>) -> Option<u64> {
+    view.frames.get(view.frame).map(|frame| frame.pc)
+}
+
+/// The bytes of an instruction.
+fn length(instruction: &inspect::InstructionReport) -> u64 {
+    instruction.bytes.len() as u64 / 2
+}
+
+fn listed(
+    view: &View<'_>,
+    found: &[inspect::InstructionReport],
+    end: Option<String>,
+) -> (ExamineReply, Option<Last>) {
     let row = |instruction: &inspect::InstructionReport| {
         let target = instruction.target.as_ref();
         let target = target.map_or_else(String::new, |name| format!("  <{name}>"));
-        let start = u64::from_str_radix(instruction.address.trim_start_matches("0x"), 16);
+        let start = number(&instruction.address);
         ExamineRow {
-            symbol: start.ok().and_then(|start| symbol(view, start)),
+            symbol: start.and_then(|start| symbol(view, start)),
             address: instruction.address.clone(),
             values: vec![format!("{}{target}", instruction.text)],
             is_current: instruction.is_current,
         }
     };
-    let last = code.instructions.last().and_then(|instruction| {
-        let start = instruction.address.trim_start_matches("0x");
-        let start = u64::from_str_radix(start, 16).ok()?;
-        Some(Last::array(start, instruction.bytes.len() as u64 / 2))
+    let last = found.last().and_then(|instruction| {
+        let start = number(&instruction.address)?;
+        Some(Last::array(start, length(instruction)))
     });
     let reply = ExamineReply {
-        rows: code.instructions.iter().map(row).collect(),
+        rows: found.iter().map(row).collect(),
         stale_since: None,
         end,
     };
-    Ok((reply, last))
+    (reply, last)
 }
 
 #[cfg(test)]

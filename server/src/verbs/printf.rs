@@ -1,6 +1,6 @@
 //! `printf`: a text with values, formatted like C's function of that name: `printf "%d of %s\n", n, name`.
 
-use debuginfo::types::TypeKind;
+use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,8 @@ struct Directive {
 const WIDEST: usize = 10_000;
 /// The longest text of `%s`.
 const LONGEST: usize = 10_000;
+/// The most names that a type has one after the other.
+const MOST_NAMES: usize = 32;
 
 impl Verb for Printf {
     const NAME: &'static str = "printf";
@@ -282,7 +284,14 @@ impl Directive {
             }
             'c' => {
                 let number = integer(&value).map_err(failed)?;
-                char::from(number as u8).to_string()
+                let is_wide = self.is_long() || wide_character(&value.ty).is_some();
+                let wide = || char::from_u32(number as u32).unwrap_or(char::REPLACEMENT_CHARACTER);
+                let character = if is_wide {
+                    wide()
+                } else {
+                    char::from(number as u8)
+                };
+                character.to_string()
             }
             _ => {
                 let number = integer(&value).map_err(failed)?;
@@ -303,16 +312,17 @@ impl Directive {
         };
         let text = match address {
             Some(address) => {
+                let width = self.character(value);
                 let most = match value.kind() {
-                    TypeKind::Array => value.ty.size().unwrap_or(0) as usize,
+                    TypeKind::Array => value.ty.size().unwrap_or(0) as usize / width,
                     _ => LONGEST,
                 };
-                let read = values::text_at(view.machine, address, 1, most.min(LONGEST));
+                let read = values::text_at(view.machine, address, width, most.min(LONGEST));
                 let read = read.map_err(|unknown| {
                     let message = format!("%s cannot show {expression}: {unknown}");
                     Failure::new(Code::EvalFailed, message)
                 })?;
-                String::from_utf8_lossy(&read.bytes).into_owned()
+                decoded(&read.bytes, width)
             }
             None => {
                 let manner = Manner::of_one(true);
@@ -327,6 +337,26 @@ impl Directive {
             Some(most) => text.chars().take(most).collect(),
             None => text,
         })
+    }
+
+    /// Returns whether an `l` is written.
+    fn is_long(&self) -> bool {
+        self.bytes == Some(8)
+    }
+
+    /// The bytes of a character of a text: 1, 2 or 4. With `%ls`, any 4 bytes are one.
+    fn character(&self, value: &Value) -> usize {
+        let ty = value.ty.strip();
+        let element = match ty.kind() {
+            TypeKind::Pointer => ty.target(),
+            _ => ty.element(),
+        };
+        let Some(element) = element else { return 1 };
+        match wide_character(&element) {
+            Some(bytes) => bytes,
+            None if self.is_long() && element.size() == Some(4) => 4,
+            None => 1,
+        }
     }
 
     /// Writes an integer of so many bytes, or of as many as the directive says.
@@ -424,6 +454,43 @@ fn general(number: f64, precision: usize) -> String {
     }
     let (digits, exponent) = scientific.split_once('e').expect("it was written so");
     format!("{}e{exponent}", trimmed(digits))
+}
+
+/// Returns the bytes of a type of characters of more than one byte: 2 or 4. In C, such types are only names of integers.
+fn wide_character(ty: &Type) -> Option<usize> {
+    let mut ty = ty.clone();
+    for _ in 0..MOST_NAMES {
+        let is_named = matches!(ty.plain_name(), Some("wchar_t" | "char16_t" | "char32_t"));
+        if is_named || matches!(ty.kind(), TypeKind::Char { .. }) {
+            let bytes = ty.size()? as usize;
+            return matches!(bytes, 2 | 4).then_some(bytes);
+        }
+        ty = match ty.kind() {
+            TypeKind::Typedef | TypeKind::Qualified => ty.target()?,
+            _ => return None,
+        };
+    }
+    None
+}
+
+/// A text of characters of 1, 2 or 4 bytes; invalid ones are replaced.
+fn decoded(bytes: &[u8], width: usize) -> String {
+    match width {
+        2 => {
+            let units = bytes.chunks_exact(2);
+            let units = units.map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+            String::from_utf16_lossy(&units.collect::<Vec<u16>>())
+        }
+        4 => {
+            let units = bytes.chunks_exact(4);
+            let units = units.map(|u| u32::from_le_bytes([u[0], u[1], u[2], u[3]]));
+            let characters = units.map(char::from_u32);
+            characters
+                .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+                .collect()
+        }
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    }
 }
 
 fn integer(value: &Value) -> Result<i128, String> {

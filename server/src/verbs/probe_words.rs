@@ -122,6 +122,7 @@ fn task(words: &[String], has_more: bool, has_all: bool) -> Result<Task<'_>, Fai
 /// Moves the locations to their fields, the first and the others. They come from the words or `--function`.
 pub(super) fn locations(words: &[String], written: &mut Written) -> Result<(), Failure> {
     let words = with_if(words, written)?;
+    refuse_thread(words)?;
     match words {
         [first, others @ ..] if !others.is_empty() => {
             written.insert("also".to_owned(), json!(others));
@@ -129,6 +130,19 @@ pub(super) fn locations(words: &[String], written: &mut Written) -> Result<(), F
         }
         words => location(words, written),
     }
+}
+
+/// Refuses `thread N`, which gdb accepts after a location.
+fn refuse_thread(words: &[String]) -> Result<(), Failure> {
+    let is_thread = |pair: &[String]| pair[0] == "thread" && pair[1].parse::<u32>().is_ok();
+    let Some(pair) = words.windows(2).find(|pair| is_thread(pair)) else {
+        return Ok(());
+    };
+    let id = &pair[1];
+    let message = format!("a breakpoint stops every thread that comes there, not only thread {id}");
+    Err(Failure::bad_request(message).hint(format!(
+        "each thread has its own $fs_base: select the thread, print $fs_base, then break LOCATION if $fs_base == VALUE; in a recording of calls: continue where tid = {id} and function = 'NAME', with the thread's number from threads"
+    )))
 }
 
 /// Takes the condition out of the words: `LOCATION if CONDITION`. Returns the words before.
@@ -287,5 +301,9 @@ mod tests {
             json!({ "at": { "function": "f" }, "condition": "i == 3" })
         );
         assert!(taken("a if", None).is_err());
+        for of_a_thread in ["a thread 2", "a thread 2 if i == 3", "thread 2"] {
+            assert!(taken(of_a_thread, None).is_err(), "{of_a_thread}");
+        }
+        assert!(taken("a thread", None).is_ok(), "a function");
     }
 }

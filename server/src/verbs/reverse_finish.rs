@@ -4,7 +4,7 @@ use replay::moves::Direction;
 
 use super::{Call, Command, Does, Needs, Nothing, Text, Verb};
 use crate::protocol::Failure;
-use crate::session::MotionReport;
+use crate::session::{MotionReport, Session};
 
 /// The `reverse_finish` verb.
 pub struct ReverseFinish;
@@ -20,7 +20,13 @@ impl Verb for ReverseFinish {
     type Reply = MotionReport;
 
     fn run(call: &Call<'_>, _: Nothing) -> Result<MotionReport, Failure> {
-        call.travel(|past| past.finish(Direction::Back, &|| call.is_gone()))
+        let target = call.target()?;
+        call.travel(|past| {
+            if let Session::Live(session) = &target {
+                session.select_frame_in(past, "")?;
+            }
+            past.finish(Direction::Back, &|| call.is_gone())
+        })
     }
 }
 

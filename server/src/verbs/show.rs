@@ -11,6 +11,7 @@ use crate::inspect::{
 };
 use crate::session::{
     DisplayReport, MotionReport, PlaceReport, ReasonReport, SessionReport, StateWord, StopReport,
+    WatchChange,
 };
 
 /// Writes a place: `parse at parse.c:42`.
@@ -119,15 +120,28 @@ fn stop(stop: &StopReport) -> Text {
         text.pieces.push(code(true, line, '|', source));
     }
     text = text.and(displays(&stop.displays));
-    if let ReasonReport::Event { changed, .. } = &stop.reason {
-        for change in changed {
-            text.push(format!(
-                "Watch {}: {} was {}, is {}",
-                change.watch, change.expression, change.old, change.new
-            ));
+    if let ReasonReport::Event { changed: all, .. } = &stop.reason {
+        for change in all {
+            text.push(changed(change));
         }
     }
     text
+}
+
+fn changed(change: &WatchChange) -> String {
+    let WatchChange {
+        watch,
+        expression,
+        old,
+        new,
+        removed,
+    } = change;
+    match removed {
+        Some(why) => {
+            format!("Watch {watch} was removed: {expression} was {old}, and {why}")
+        }
+        None => format!("Watch {watch}: {expression} was {old}, is {new}"),
+    }
 }
 
 /// Writes the expressions displayed at every stop: `1: total = 3`.

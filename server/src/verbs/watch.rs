@@ -182,6 +182,7 @@ pub(super) fn locate(
     expression: String,
     access: Access,
 ) -> Result<(Location, Watched), Failure> {
+    inspect::refuse_constant(&expression)?;
     let tid = session.moment().ok().map(|moment| moment.stop.tid);
     let (place, frame) = session.look(|view| {
         let place = inspect::evaluate_place(view, &expression)?;

@@ -161,6 +161,25 @@ fn breakpoints_are_set_as_in_gdb() {
 }
 
 #[test]
+fn ranges_of_numbers_and_watched_addresses_are_written_as_in_gdb() {
+    let live = Live::started("gdb-ranges", &["--stop-on-entry"], &program(), &[]);
+    let words = [
+        "break leaf",
+        "break factorial",
+        "break middle",
+        "break bump",
+    ];
+    prompt(&live, &words);
+    let said = prompt(&live, &["delete 2-3"]);
+    let removed = "Breakpoint 2 removed: factorial\nBreakpoint 3 removed: middle\n";
+    assert!(said.ends_with(removed), "{said}");
+    let said = prompt(&live, &["watch -l tempo", "awatch -location chosen"]);
+    for shown in ["Watchpoint 5: tempo", "Watchpoint 6: chosen"] {
+        assert!(said.contains(shown), "{shown}: {said}");
+    }
+}
+
+#[test]
 fn lines_run_at_stops_and_breakpoints_are_saved() {
     let live = Live::started("gdb-commands", &["--stop-on-entry"], &program(), &[]);
     let lines = [
@@ -338,4 +357,32 @@ fn code_and_breakpoints_are_there_between_runs() {
     live.keep(&begun);
     let place = live.ask(&["where"]);
     assert_eq!(place["frame"]["function"], "sum_to", "{place}");
+}
+
+/// A breakpoint of one thread is a condition.
+#[test]
+fn a_breakpoint_of_one_thread_is_refused_with_the_way() {
+    let live = Live::started("gdb-of-thread", &["--break", "leaf"], &program(), &[]);
+    for line in [
+        "break middle thread 1",
+        "tbreak middle thread 1",
+        "break middle thread 1 if x > 0",
+    ] {
+        let said = prompt(&live, &[line]);
+        let refusal = "a breakpoint stops every thread that comes there, not only thread 1";
+        assert!(said.contains(refusal), "{line}: {said}");
+        assert!(
+            said.contains("break LOCATION if $fs_base == VALUE"),
+            "{line}: {said}"
+        );
+    }
+    // The way that it tells: the thread has the value, and no other.
+    let base = live.print("$fs_base");
+    prompt(&live, &["delete"]);
+    let other = format!("break leaf if $fs_base == {base} + 1");
+    let own = format!("break middle if $fs_base == {base}");
+    prompt(&live, &[&other, &own]);
+    live.moved(&["continue"]);
+    let said = prompt(&live, &["info symbol $pc"]);
+    assert!(said.starts_with("middle"), "{said}");
 }

@@ -310,3 +310,88 @@ int main() { Big big; double factor = 2; return look(big, factor) & 1; }
     let said = live.command(&["ptype", "Big"]).run().text();
     assert!(said.starts_with("type = struct Big {"), "{said}");
 }
+
+/// Units before an address. What follows begins where they do, one unit at a time.
+#[test]
+fn memory_before_an_address_is_shown_as_in_gdb() {
+    let live = Live::started("gdb-backwards", &["--break", "leaf"], &program(), &[]);
+    for command in [
+        "x/-2dw &progress[2]",
+        "x/-xw &progress[1]",
+        "x/-9xb leaf+9",
+        "x/-2xg leaf+16",
+    ] {
+        let ours = prompt(&live, &[command]);
+        assert_eq!(plain(&ours), of_gdb(&live, command), "{command}");
+    }
+    let lines = ["x/-2xh leaf+8", "x", "x", "x/-1xh"];
+    let mut words = vec!["break leaf", "run > /dev/null", "echo ~~~\\n"];
+    words.extend(lines);
+    let theirs = gdb(&live, &words);
+    let (_, theirs) = theirs.split_once("~~~\n").expect("its own words end");
+    assert_eq!(plain(&prompt(&live, &lines)), plain(theirs));
+    // The instructions before one are those that lead to it.
+    let three = prompt(&live, &["x/3i leaf"]);
+    let rows: Vec<&str> = three.lines().collect();
+    let third = rows[2].trim_start_matches("=> ").split([' ', ':']).next();
+    let before = format!("x/-2i {}", third.expect("an address"));
+    assert_eq!(
+        prompt(&live, &[&before]),
+        rows[..2].join("\n") + "\n",
+        "{three}"
+    );
+    let said = prompt(&live, &["x/-3i leaf+1"]);
+    assert!(
+        said.contains("(ends here: no code of the function lies before)"),
+        "{said}"
+    );
+    let said = prompt(&live, &["x/-2s &tempo"]);
+    assert!(
+        said.contains("texts are not shown backwards: where one begins is not known"),
+        "{said}"
+    );
+}
+
+/// The contents of a unit are signed in every format. Texts of wide characters are written to their end.
+#[test]
+fn units_are_signed_and_wide_texts_are_whole() {
+    let scratch = Scratch::new("gdb-wide-program");
+    let source = "#include <uchar.h>\n#include <wchar.h>\n\
+        int table[] = { 1, -2 };\nlong large = -3;\nshort small = -4;\nsigned char tiny = -5;\n\
+        wchar_t wide[] = L\"h\\u00e9llo\";\nconst wchar_t *pointed = wide;\n\
+        char16_t sixteen[] = u\"six\\u00e9\";\nchar32_t thirty[] = U\"thirty\";\n\
+        int main(void) { return table[0] - 1; }\n";
+    let program = compiled(&scratch, "wide.c", source, &["-g", "-O0"]);
+    let live = Live::started("gdb-wide", &["--break", "main"], &program, &[]);
+    let units = [
+        ("x/uw &table[1]", "-2"),
+        ("x/xg &large", "-3"),
+        ("x/th &small", "-4"),
+    ];
+    for (examine, value) in units {
+        let said = prompt(&live, &[examine, "print $__", "print *$_ * 2 / 2"]);
+        let shown = said.matches(&format!(" = {value}\n")).count();
+        assert_eq!(shown, 2, "{examine}: {said}");
+    }
+    let said = prompt(&live, &["x/xb &tiny", "print $__ - 1"]);
+    assert!(said.ends_with(" = -6\n"), "{said}");
+    for (expression, text) in [
+        ("wide", "h\u{e9}llo"),
+        ("pointed", "h\u{e9}llo"),
+        ("sixteen", "six\u{e9}"),
+        ("thirty", "thirty"),
+    ] {
+        for directive in ["%s", "%ls"] {
+            let said = prompt(
+                &live,
+                &[&format!("printf \"{directive}|\\n\", {expression}")],
+            );
+            assert_eq!(said, format!("{text}|\n"), "{directive} {expression}");
+        }
+    }
+    let said = prompt(
+        &live,
+        &["printf \"%.2ls|%6s|%c|\\n\", wide, pointed, wide[1]"],
+    );
+    assert_eq!(said, "h\u{e9}| h\u{e9}llo|\u{e9}|\n");
+}

@@ -4,7 +4,7 @@ import json
 import re
 import sys
 
-from harness import TOKENIZER, another, line_of, run
+from harness import TOKENIZER, Failure, another, line_of, run
 
 
 async def live(tools, program, source):
@@ -72,6 +72,19 @@ async def recorded(tools, recording, source):
     )
     assert "event" in write, write
     changes = await tools("debug_history", recording=recording, expression="table.limit")
+    paged = await tools("debug_history", recording=recording, expression="table.limit", budget=150)
+    seen = paged["changes"]
+    while "cursor" in paged:
+        paged = await tools(
+            "debug_history", recording=recording, expression="table.limit", budget=150, cursor=paged["cursor"]
+        )
+        seen += paged["changes"]
+    assert seen == changes["changes"], seen
+    try:
+        chain = await tools.text("debug_why", recording=recording, of="look_up")
+    except Failure as failure:
+        chain = str(failure)
+    assert "look_up is a recorded function" in chain and "debug_why of a call's seq" in chain, chain
     negative = next(change for change in changes["changes"] if change["value"].startswith("-"))
     shown = await tools("debug_query", recording=recording, seqFrom=negative["seq"], seqTo=negative["seq"])
     assert (shown["events"][0]["kind"], shown["events"][0]["function"]) == ("leave", "shrink"), shown
@@ -185,6 +198,8 @@ async def mistakes(tools, recording, FIB):
         ("debug_sql", {"recording": recording, "sql": "select 1", "file": recording + "/columns/x.csv"}, "BAD_REQUEST", "inside the recording"),
         ("debug_sql", {"recording": "nothing-here", "sql": "select 1"}, "FAILED", "nothing-here"),
         ("debug_query", {"recording": recording, "functions": "x"}, "BAD_REQUEST", "functions"),
+        ("debug_query", {"session": 1}, "BAD_REQUEST", "sessionId"),
+        ("debug_trace", {"recording": recording}, "BAD_REQUEST", "sessionId"),
         ("debug_state", {"recording": recording, "at": 10**12}, "NO_EVENT", "event"),
         ("debug_state", {"sessionId": 99}, "NO_SESSION", "99"),
         ("debug_history", {"recording": recording, "expression": "tabel.limit"}, "EVAL_FAILED", "tabel"),
@@ -251,6 +266,11 @@ async def last(tools, recording, program):
     await tools.text("debug_state", recording=recording)
     again = await tools("debug_query", function={"equals": "look_up"}, limit=1)
     assert again == named, again
+    async with another() as other:
+        for tool in ("debug_query", "debug_state", "debug_query"):
+            asked = {"function": {"equals": "look_up"}, "limit": 1} if tool == "debug_query" else {"at": "last"}
+            first = await other.text(tool, recording=recording, **asked)
+            assert await other.text(tool, **asked) == first, "the recording of the last call is meant"
 
     first = await tools("debug_launch", program=program, stopOnEntry=True)
     second = await tools("debug_launch", program=program, stopOnEntry=True)

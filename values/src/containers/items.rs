@@ -139,7 +139,7 @@ impl Visit for Run {
     fn start(&self) -> Option<u64> {
         match self.start {
             At::Memory(address) => Some(address),
-            At::Bytes(..) | At::Nowhere(_) => None,
+            At::Bytes(..) | At::Pieces(..) | At::Nowhere(_) => None,
         }
     }
 }

@@ -27,7 +27,7 @@ use crate::{RenderOptions, render_with};
 use debuginfo::location::ValuePlace;
 use debuginfo::types::{Language, Type};
 use debuginfo::value::trail::{APART, Piece, Trail};
-use debuginfo::value::{Look, Value};
+use debuginfo::value::{Look, Value, inside};
 use debuginfo::{AddressSpace, Cause, Certainty, Machine, Register, Unknown};
 
 pub use line::{Limits, Show};
@@ -102,7 +102,7 @@ impl Container {
         let spot = spot(value);
         let led_by = match spot.at {
             At::Memory(_) => value.reached,
-            At::Bytes(..) | At::Nowhere(_) => {
+            At::Bytes(..) | At::Pieces(..) | At::Nowhere(_) => {
                 // No earlier read can contradict this one.
                 let _ = reach.led_by(Piece::elsewhere(value.certainty));
                 value.certainty
@@ -380,6 +380,7 @@ fn read(spot: &TypedPlace, reach: &Reach) -> Value {
                 None => Value::unknown(spot.ty.clone(), nothing()),
             }
         }
+        At::Pieces(whole, start) => inside::part(whole, &spot.ty, *start, &reach.look()),
         At::Nowhere(why) => Value::unknown(spot.ty.clone(), why.clone()),
     }
 }
@@ -413,6 +414,9 @@ fn spot(value: &Value) -> TypedPlace {
     let at = match (&value.place, &value.bytes) {
         (ValuePlace::Memory(address), _) if value.bits.is_none() => At::Memory(*address),
         (_, Ok(bytes)) => At::Bytes(Arc::from(bytes.as_slice()), 0),
+        (ValuePlace::Pieces(_), Err(_)) if value.bits.is_none() => {
+            At::Pieces(Arc::new(value.clone()), 0)
+        }
         (_, Err(why)) => At::Nowhere(why.clone()),
     };
     TypedPlace {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::containers::names;
 use debuginfo::types::{Discriminants, Member, MemberOffset, Role, Type, TypeKind, Variant};
 use debuginfo::value::trail::{Piece, Trail};
+use debuginfo::value::{Look, Value, inside};
 use debuginfo::{AddressSpace, Certainty, Machine, Unknown};
 
 /// Most nodes, blocks and groups of one walk through a container.
@@ -45,6 +46,13 @@ impl<'a> Reach<'a> {
             certainty: Cell::new(Certainty::Known),
             trail: RefCell::new(trail),
             steps: Cell::new(MAX_STEPS),
+        }
+    }
+
+    pub(crate) fn look(&self) -> Look<'a> {
+        Look {
+            machine: self.machine,
+            space: self.space,
         }
     }
 
@@ -122,6 +130,8 @@ pub(crate) enum At {
     Memory(u64),
     /// In a copy of a value without an address, from this offset on.
     Bytes(Arc<[u8]>, usize),
+    /// In a value in pieces that is not known as a whole, from this offset on.
+    Pieces(Arc<Value>, u64),
     /// Nowhere, for this reason.
     Nowhere(Unknown),
 }
@@ -228,6 +238,7 @@ impl TypedPlace {
                 let offset = usize::try_from(offset).unwrap_or(usize::MAX);
                 At::Bytes(bytes.clone(), start.saturating_add(offset))
             }
+            At::Pieces(whole, start) => At::Pieces(whole.clone(), start.saturating_add(offset)),
             At::Nowhere(why) => At::Nowhere(why.clone()),
         };
         TypedPlace { ty: ty.clone(), at }
@@ -304,7 +315,7 @@ impl TypedPlace {
     pub(crate) fn address(&self) -> Result<u64, Unknown> {
         match &self.at {
             At::Memory(address) => Ok(*address),
-            At::Bytes(..) => Err(Unknown::because("it has no address")),
+            At::Bytes(..) | At::Pieces(..) => Err(Unknown::because("it has no address")),
             At::Nowhere(why) => Err(why.clone()),
         }
     }
@@ -318,6 +329,10 @@ impl TypedPlace {
                 let end = start.saturating_add(len);
                 let part = bytes.get(*start..end).map(<[u8]>::to_vec);
                 part.ok_or_else(|| Unknown::because("it lies outside of its value"))
+            }
+            At::Pieces(whole, start) => {
+                let look = &reach.look();
+                inside::part(whole, &inside::storage(len), *start, look).bytes
             }
             At::Nowhere(why) => Err(why.clone()),
         }

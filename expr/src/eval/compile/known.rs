@@ -59,6 +59,9 @@ pub fn known_local(name: &str, space: &AddressSpace, pc: u64) -> Option<Known> {
             if let Some(member) = compiler.member_of_object(depth, name).ok()? {
                 return place_of_value(compiler, member);
             }
+            if compiler.evaluator.capture(depth, name).is_some() {
+                return None;
+            }
         }
         let is_outside = compiler.evaluator.is_declared_around(name);
         (!is_outside).then_some(Known::Nothing)

@@ -128,7 +128,7 @@ impl Compiler<'_, '_> {
             ExprKind::Name(name) => self.name(name),
             ExprKind::Register(name) => self.register(name),
             // These need no thread.
-            ExprKind::Literal(_) | ExprKind::SizeOfType(_) => {
+            ExprKind::Literal(_) | ExprKind::SizeOfType(_) | ExprKind::AlignOfType(_) => {
                 let value = self.evaluator.value(expr);
                 let value = value.map_err(|error| not(error.one_line()))?;
                 Static::constant(&value).ok_or_else(|| not(format!("{expr} is not a number")))
@@ -150,6 +150,9 @@ impl Compiler<'_, '_> {
             ExprKind::Binary(BinaryOp::Repeat, ..) | ExprKind::Range { .. } => {
                 Err(not(format!("{expr} is more than one value")))
             }
+            ExprKind::Binary(op, ..) if op.selects() => {
+                Err(not(format!("{expr} depends on the pointer to members")))
+            }
             ExprKind::Binary(op, left, right) => {
                 let (a, b) = self.both(left, right)?;
                 self.binary(*op, (&a, left), (&b, right))
@@ -168,7 +171,9 @@ impl Compiler<'_, '_> {
                 let ty = ty.ok_or_else(|| not(format!("no type \"{}\" here", to.text)))?;
                 self.convert(&self.value(of)?, &ty, of)
             }
-            ExprKind::SizeOf(_) => Err(not(format!("{expr} may depend on the thread"))),
+            ExprKind::SizeOf(_) | ExprKind::AlignOf(_) => {
+                Err(not(format!("{expr} may depend on the thread")))
+            }
             ExprKind::Call { .. } => Err(not(format!("{expr} is a call"))),
         }
     }

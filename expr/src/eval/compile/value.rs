@@ -3,7 +3,7 @@
 use crate::ast::Expr;
 use crate::eval::base_type;
 use crate::eval::compile::{Compiler, Result, not};
-use crate::eval::operand::{self, int_kind, is_rust_reference};
+use crate::eval::operand::{self, int_kind, is_rust_reference, kind_in};
 use crate::number::{IntKind, Number};
 use debuginfo::location::ir::{Float, Int, Order};
 use debuginfo::types::{BitRange, FloatFormat, Type, TypeKind};
@@ -158,6 +158,7 @@ impl Compiler<'_, '_> {
                 Some(kind) if kind.bits <= 64 => {
                     let signed = debuginfo::value::number::signedness(&ty);
                     let raw = value.raw(signed.unwrap_or(false))?;
+                    let kind = kind_in(kind, value.bits);
                     Operand::Integer(kind, raw.extended(kind.bits, kind.signed))
                 }
                 Some(_) => return Err(not(format!("{} has more than 64 bits", ty.name()))),

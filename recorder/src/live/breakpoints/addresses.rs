@@ -1,4 +1,6 @@
-//! The program's own address of a place in our code.
+//! The program's own address of a place in our code, and what our code does there by itself.
+
+use std::ops::Range;
 
 use super::Breakpoints;
 use crate::live::{model::Tid, tracee::Tracee};
@@ -35,5 +37,23 @@ impl Breakpoints {
         let original = hooks.original_pc(pc)?;
         let (_, hook) = hooks.over(original)?;
         (hook.trampoline.moved(original) == Some(pc)).then_some(original)
+    }
+
+    /// Returns whether the access to `range` that a thread has just made is one of our own code, which uses the stack to
+    /// record calls. Copies of the program's instructions make the program's accesses.
+    pub fn is_own_access(&self, tracee: &Tracee, tid: Tid, range: &Range<u64>) -> bool {
+        let Ok(registers) = tracee.registers(tid) else {
+            return false;
+        };
+        let (pc, sp) = (registers.rip, registers.rsp);
+        let hooks = tracee.memory.hooks_now();
+        if !hooks.is_ours(pc) || self.sites.original_pc(pc).is_some() {
+            return false;
+        }
+        match hooks.trampoline_at(pc) {
+            None => true,
+            // The call that led to its beginning has pushed our return address.
+            Some(trampoline) => pc == trampoline.at && range.start < sp + 8 && sp < range.end,
+        }
     }
 }

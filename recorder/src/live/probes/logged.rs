@@ -409,17 +409,14 @@ impl Tracer {
             Role::Target | Role::InCall(_) => logged.target.clone(),
         };
         let shared = was_read || !others.is_empty();
+        // The runtime uses the stack of a call that has just ended.
+        let range = place.address..place.address.saturating_add(place.len);
+        if self.breakpoints.is_own_access(&self.tracee, tid, &range) {
+            return;
+        }
         let writer = self
             .probes
             .writer(&self.breakpoints, &self.tracee, tid, place);
-        // The runtime uses the stack of a call that has just ended.
-        let is_ours = self.tracee.registers(tid).is_ok_and(|registers| {
-            let hooks = self.tracee.memory.hooks_now();
-            hooks.is_of_runtime(registers.rip)
-        });
-        if is_ours {
-            return;
-        }
         // It wrote elsewhere. But if the value has changed, only the writer is unknown.
         if writer.is_none() && old.as_ref() == Some(&now) && !was_read {
             return;

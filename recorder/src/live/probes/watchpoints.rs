@@ -405,6 +405,7 @@ impl Tracer {
     fn accessed(&mut self, tid: Tid, bits: u64) {
         self.log_writes(tid, bits);
         let bits = bits & self.probes.watchpoints.that_stop();
+        let bits = bits & !self.of_our_accesses(tid, bits);
         if bits == 0 {
             self.go_on_unless_stepping(tid);
             return;
@@ -448,6 +449,25 @@ impl Tracer {
         } else {
             self.go_on_unless_stepping(tid);
         }
+    }
+
+    /// Returns which of the debug registers our own code has fired, one bit each. For the user nothing has happened: the
+    /// stack of a call that has ended still has its variables.
+    fn of_our_accesses(&mut self, tid: Tid, bits: u64) -> u64 {
+        let (breakpoints, tracee) = (&self.breakpoints, &self.tracee);
+        let mut ours = 0;
+        for (number, watch) in self.probes.watchpoints.watches.iter_mut().enumerate() {
+            let bit = bits & 1 << number;
+            let Some(watch) = watch.as_mut().filter(|_| bit != 0) else {
+                continue;
+            };
+            let range = watch.address..watch.address + u64::from(watch.len);
+            if breakpoints.is_own_access(tracee, tid, &range) {
+                watch.seen_early.remove(&tid);
+                ours |= bit;
+            }
+        }
+        ours
     }
 
     /// No user wants the thread stopped: it continues, or has finished its step.

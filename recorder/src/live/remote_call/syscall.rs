@@ -22,7 +22,8 @@ impl Tracer {
         let at = self.calls.syscall_instruction(&self.tracee)?;
         let was_holding = self.tracee.is_held;
         if !was_holding {
-            self.hold()?;
+            let held = self.hold();
+            held.inspect_err(|_| self.release())?;
         }
         let halted = self
             .tracee
@@ -183,7 +184,7 @@ impl Tracee {
 }
 
 /// Returns whether a halted thread has stopped inside a system call, such as one that makes a thread: its end will overwrite `rax`.
-fn is_within_call(stopped: &Stopped<'_>) -> bool {
+pub(super) fn is_within_call(stopped: &Stopped<'_>) -> bool {
     // Bits of ptrace(2): a stop before or after a call, and those for events other than PTRACE_EVENT_STOP.
     const AT_CALL: i32 = libc::SIGTRAP | 0x80;
     const EVENTS: std::ops::RangeInclusive<i32> = 1..=libc::PTRACE_EVENT_SECCOMP;

@@ -4,17 +4,46 @@ use store::control::SnapshotReason;
 
 use crate::live::{
     breakpoints::Breakpoints,
+    error::LiveResult,
     event_loop::Tracer,
     journal::Paused,
     model::{Reason, Stop, Tid},
     tracee::{
         Tracee,
         hold::{COPY_PATIENCE, STOP_PATIENCE},
-        threads::Trap,
+        threads::{Thread, Trap},
     },
 };
 
 impl Tracer {
+    /// Stops all threads at the user's request, and abandons calls that were made for the user. Returns the number of the
+    /// newest stop.
+    pub fn pause(&mut self) -> LiveResult<u64> {
+        self.tracee.following.has_let_go = false;
+        let held = self.hold();
+        self.interrupt_calls();
+        if held.is_ok() {
+            self.halt_all();
+        }
+        self.release();
+        held?;
+        let stops = self.tracee.threads.values().filter_map(Thread::stop);
+        let told = stops.filter(|stop| stop.reason != Reason::AllThreads);
+        Ok(told.map(|stop| stop.number).max().unwrap_or_default())
+    }
+
+    /// Reports the held threads as stopped by the user; the first thread is the one to look at, if it is among them.
+    fn halt_all(&mut self) {
+        let threads = self.tracee.threads.iter();
+        let held = threads.filter(|(_, thread)| thread.is_held());
+        let first = held
+            .map(|(tid, _)| *tid)
+            .min_by_key(|tid| *tid != self.tracee.pid);
+        if let Some(tid) = first {
+            self.halt(tid, Reason::User, true);
+        }
+    }
+
     /// Stops a thread until it is resumed, and announces and records the stop.
     pub fn halt(&mut self, tid: Tid, reason: Reason, all_threads: bool) {
         // The caller of the function waits for its return.

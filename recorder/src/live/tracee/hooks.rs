@@ -76,13 +76,14 @@ impl Hooks {
 
     /// Returns the original address of the instruction that `pc` is a copy of.
     pub fn original_pc(&self, pc: u64) -> Option<u64> {
-        let (at, entry) = self.trampolines.range(..=pc).next_back()?;
-        let hook = self.entries.get(entry)?;
-        let end = at + hook.trampoline.bytes.len() as u64;
-        if pc >= end {
-            return None;
-        }
-        hook.trampoline.original(pc)
+        self.trampoline_at(pc)?.original(pc)
+    }
+
+    /// Returns the displaced instructions that `pc` lies in.
+    pub fn trampoline_at(&self, pc: u64) -> Option<&Trampoline> {
+        let (_, entry) = self.trampolines.range(..=pc).next_back()?;
+        let trampoline = &self.entries.get(entry)?.trampoline;
+        (pc < trampoline.at + trampoline.bytes.len() as u64).then_some(trampoline)
     }
 
     /// Returns whether `address` lies in our own code or memory.

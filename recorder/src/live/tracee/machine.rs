@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use agent::shared::Asked;
 use debuginfo::{Certainty, Machine, Register, Unknown};
+use exact::abi::vectors;
+pub(crate) use exact::abi::{RED_ZONE, XMM_OFFSET};
 
 use super::{hooks::shadow_of, memory::LiveMemory};
 use crate::{
@@ -16,11 +18,6 @@ use crate::{
     },
     stop::Registers,
 };
-
-/// Offset of xmm0 in FXSAVE's layout.
-pub(crate) const XMM_OFFSET: usize = 160;
-/// Size of the red zone in bytes. Calls that we make must not touch it.
-pub(crate) const RED_ZONE: u64 = 128;
 
 /// A stopped thread and its memory. Registers are those at the stop; memory is read on demand.
 #[derive(Clone)]
@@ -164,16 +161,12 @@ impl Tracee {
             });
         }
         let state = self.stopped(tid)?.extended_state().unwrap_or_default();
-        let mut vectors = [[0; 16]; 16];
-        for (index, vector) in vectors.iter_mut().enumerate() {
-            let at = XMM_OFFSET + index * 16;
-            if let Some(bytes) = state.get(at..at + 16) {
-                vector.copy_from_slice(bytes);
-            }
-        }
         Ok(LiveMachine {
             stop,
-            registers: AllRegisters { general, vectors },
+            registers: AllRegisters {
+                general,
+                vectors: vectors(&state),
+            },
             memory: self.memory.clone(),
             hit_count,
             asked: None,

@@ -11,6 +11,7 @@ pub(crate) mod memory;
 pub(crate) mod resume;
 pub(crate) mod stopped;
 pub(crate) mod threads;
+mod write;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

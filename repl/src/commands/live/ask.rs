@@ -9,7 +9,7 @@ use server::client::{Client, Wait};
 use server::config::Config;
 use server::paths::Paths;
 use server::protocol::{Failure, NoticeKind, Response};
-use server::verbs::{Does, Needs, Verb};
+use server::verbs::{Does, Eval, Needs, Verb};
 
 use super::Link;
 use super::interrupt::{self, OnInterrupt};
@@ -137,7 +137,7 @@ pub fn asked_of_daemon<V: Verb>(
         return answered;
     }
     if matches!(patience, Patience::Stop(_) | Patience::Start(_)) {
-        leave_on_interrupt();
+        leave_on_interrupt(left::<V>());
     }
     let answered = client.call::<V>(args, session, wait);
     progress.finish();
@@ -185,16 +185,26 @@ fn time(config: &Config, patience: Patience) -> Duration {
     }
 }
 
-/// From now on, Ctrl-C ends the wait and nothing else.
-fn leave_on_interrupt() {
-    std::thread::spawn(|| {
+/// What Ctrl-C leaves behind.
+fn left<V: Verb>() -> &'static str {
+    match V::NAME {
+        Eval::NAME => {
+            "Stopped waiting. A function that was called is abandoned: its thread goes back to where it was before, what the function has changed in memory stays."
+        }
+        _ => {
+            "Stopped waiting. The program is still running: wait again with `hindsight await`, or stop it with `hindsight pause`. A recording stays at its event."
+        }
+    }
+}
+
+/// From now on, Ctrl-C ends the wait and says so, and does nothing else: the daemon notices that the client has gone.
+fn leave_on_interrupt(said: &'static str) {
+    std::thread::spawn(move || {
         let Ok(mut interrupts) = Interrupts::catch() else {
             return;
         };
         if let Err(Error::Interrupted) = interrupts.wait(std::future::pending::<()>()) {
-            eprintln!(
-                "\nhindsight: Stopped waiting. The program is still running: wait again with `hindsight await`, or stop it with `hindsight pause`. A recording stays at its event."
-            );
+            eprintln!("\nhindsight: {said}");
             std::process::exit(exit::from_signal(libc::SIGINT).into());
         }
     });

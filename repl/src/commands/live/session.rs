@@ -30,7 +30,7 @@ struct Kept {
     /// Where to write [default: the program's name with .hindsight, in this folder]
     #[arg(short, long, value_name = "NAME")]
     output: Option<PathBuf>,
-    /// Record only functions that match: a name (* and ?) of the program, a whole name of any library, LIBRARY:NAME
+    /// Record only functions that match: a name in the program (with * and ?), a whole name in any library, LIBRARY:NAME
     /// (libc.so.6:*printf), file:GLOB or module:GLOB; may be repeated
     #[arg(short = 'f', long = "function", value_name = "PATTERN")]
     include: Vec<String>,

@@ -8,11 +8,13 @@ mod again;
 mod call;
 mod value;
 
+use debuginfo::types::TypeKind;
 use replay::{CallHead, Event};
 use serde::{Deserialize, Serialize};
 
 use super::words::Word;
-use super::{Later, Past, of_replay};
+use super::{Later, Past, Position, frames_for, of_replay};
+use crate::inspect;
 use crate::protocol::Failure;
 
 /// Most callers that are reported.
@@ -94,6 +96,7 @@ impl Past {
             ..WhyReply::default()
         };
         let of_value = |here| {
+            self.refuse_function(of, here)?;
             let mut reply = begun();
             self.why_value(&mut reply, of, here, is_interrupted)?;
             Ok(reply)
@@ -107,6 +110,30 @@ impl Past {
             None if at.is_some() => of_value(self.position_at(at)?),
             None => self.at_end_unless_chosen(of_value),
         }
+    }
+
+    /// Refuses the name of a recorded function, unless it is that of a variable here too.
+    fn refuse_function(&self, name: &str, here: Position) -> Result<(), Failure> {
+        // In an expression, these do not stand for any text.
+        let found = match name.contains(['*', '?', '[']) {
+            true => None,
+            false => self.timeline.functions_matching(name).into_iter().next(),
+        };
+        let Some(function) = found.and_then(|id| self.timeline.function(id)) else {
+            return Ok(());
+        };
+        let is_variable = self.look_at(here, frames_for(name), |looked| {
+            let value = inspect::value_of(&looked.view(), name)?;
+            Ok(value.kind() != TypeKind::Function)
+        });
+        if is_variable.unwrap_or(false) {
+            return Ok(());
+        }
+        let message = format!("{name} is a function: only each of its calls has a cause");
+        let recorded = function.name.replace('\'', "''");
+        Err(Failure::bad_request(message).hint(format!(
+            "find its calls: SELECT start_seq, args, ret FROM calls WHERE function = '{recorded}'; then ask of one: why START_SEQ"
+        )))
     }
 
     fn why_event(

@@ -3,6 +3,7 @@
 use store::control::{LogFormat, LogKind, LogPart, LogValue};
 use store::{control::Control, wire};
 
+use debuginfo::{AddressSpace, location::ir::Int};
 use expr::{MessagePart, Shown, compile_condition, compile_message};
 
 use super::{
@@ -39,7 +40,7 @@ const SPEC_TEXT_BYTES: u64 = 8;
 /// The words of a message, and how to format them.
 struct Words {
     parts: Vec<LogPart>,
-    values: Vec<(u32, debuginfo::location::ir::Int)>,
+    values: Vec<(u32, Int)>,
     /// First word and capacity in bytes of each string.
     texts: Vec<(u32, u32)>,
     count: u32,
@@ -194,17 +195,7 @@ impl Breakpoints {
             question,
         };
         let (_, inside) = probes.known_calls(tracee, id, address);
-        let condition = match &spec.condition {
-            _ if spec.asks_hits() => Err(COUNTED.to_owned()),
-            None => Ok(None),
-            Some(Condition::JavaScript(_)) => Err(SCRIPT.to_owned()),
-            Some(Condition::Own(expression)) => {
-                compile_condition(expression, &space, address, inside)
-                    .map(Some)
-                    .map_err(|why| why.to_string())
-            }
-        };
-        let condition = match (condition, question) {
+        let condition = match (condition_at(spec, &space, address, inside), question) {
             (Ok(condition), _) => condition,
             (Err(why), None) => return Err(why),
             (Err(why), Some(_)) => {
@@ -225,7 +216,8 @@ impl Breakpoints {
             _ => None,
         };
         let is_conditional = condition.is_some();
-        match message {
+        // A true condition without a message or a count stops the thread.
+        let (condition, then, question, by) = match message {
             Some(Ok((function, words))) => {
                 let log = Log {
                     counter_at: self.counter(probes, id)?,
@@ -235,36 +227,29 @@ impl Breakpoints {
                     values: words.values.clone(),
                 };
                 let program = program(condition, Then::Log(log), question);
-                Ok((program, Some(words), EvaluatedBy::InProgram))
+                return Ok((program, Some(words), EvaluatedBy::InProgram));
             }
             Some(Err(why)) if is_conditional => {
-                let note = EvaluatedBy::Partly(format!("its message is not: {why}"));
-                Ok((program(condition, Then::Ask, question), None, note))
+                let by = EvaluatedBy::Partly(format!("its message is not: {why}"));
+                (condition, Then::Ask, question, by)
             }
-            Some(Err(why)) if question.is_some() => Ok((
-                program(None, Then::Ask, question),
-                None,
-                EvaluatedBy::Asked(why),
-            )),
-            Some(Err(why)) => Err(why),
+            Some(Err(why)) if question.is_some() => {
+                (None, Then::Ask, question, EvaluatedBy::Asked(why))
+            }
+            Some(Err(why)) => return Err(why),
             None if counts => {
                 let counter_at = self.counter(probes, id)?;
                 let then = Then::Count { counter_at };
-                Ok((program(condition, then, None), None, EvaluatedBy::InProgram))
+                (condition, then, None, EvaluatedBy::InProgram)
             }
-            // A true condition stops the thread.
-            None if is_conditional => Ok((
-                program(condition, Then::Ask, None),
-                None,
-                EvaluatedBy::InProgram,
-            )),
-            None if skips && question.is_some() => Ok((
-                program(None, Then::Ask, question),
-                None,
-                EvaluatedBy::Asked(SKIPPED.to_owned()),
-            )),
-            None => Err("it always stops".to_owned()),
-        }
+            None if is_conditional => (condition, Then::Ask, None, EvaluatedBy::InProgram),
+            None if skips && question.is_some() => {
+                let by = EvaluatedBy::Asked(SKIPPED.to_owned());
+                (None, Then::Ask, question, by)
+            }
+            None => return Err("it always stops".to_owned()),
+        };
+        Ok((program(condition, then, question), None, by))
     }
 
     /// Compiles a message to words. Also returns the function that takes them.
@@ -311,6 +296,24 @@ impl Breakpoints {
         let probe = &probes.by_id[&id];
         self.tell_count(probe);
         Ok(at)
+    }
+}
+
+/// Compiles the condition of a probe, if it has one, for the instruction at `address`.
+fn condition_at(
+    spec: &ProbeSpec,
+    space: &AddressSpace,
+    address: u64,
+    inside: usize,
+) -> Result<Option<Int>, String> {
+    match &spec.condition {
+        _ if spec.asks_hits() => Err(COUNTED.to_owned()),
+        None => Ok(None),
+        Some(Condition::JavaScript(_)) => Err(SCRIPT.to_owned()),
+        Some(Condition::Own(expression)) => {
+            let compiled = compile_condition(expression, space, address, inside);
+            compiled.map(Some).map_err(|why| why.to_string())
+        }
     }
 }
 

@@ -1,0 +1,320 @@
+//! Goal: a name is that of the innermost scope of the source, also where a compiler describes scopes badly; what it does not
+//! describe is unknown, and never another variable of that name. Method: gdb stops programs and writes core files. The
+//! programs' sources state the correct values.
+
+#[path = "../../debuginfo/tests/common/mod.rs"]
+mod common;
+#[path = "../../debuginfo/tests/core_file/mod.rs"]
+mod core_file;
+#[path = "stopped/mod.rs"]
+mod stopped;
+
+use std::path::Path;
+
+use common::Bench;
+use core_file::CoreFile;
+
+/// Stops where the program first calls `place`.
+fn stopped(bench: &Bench, path: &Path, place: &str) -> CoreFile {
+    stopped::stopped(bench, path, place, 0).remove(0)
+}
+
+/// Returns the text of an expression's value in the frame that called the place of the stop.
+fn said(core: &CoreFile, text: &str) -> String {
+    stopped::said(core, 1, text)
+}
+
+fn all_say(core: &CoreFile, what: &str, expected: &[(&str, &str)]) {
+    for (text, right) in expected {
+        assert_eq!(said(core, text), *right, "{what}: {text}");
+    }
+}
+
+const LAMBDA: &str = "int cap = -1, kept = -2, loose = -3;
+__attribute__((noinline)) void mark(int n) { asm volatile(\"\" :: \"r\"(n) : \"memory\"); }
+static int twice(int n) {
+  const int cap = 5;
+  int kept = n + 20;
+  auto f = [=](int a) { mark(a); int sum = cap + a + kept; mark(sum); return sum; };
+  return f(n);
+}
+int main(int argc, char **) { return twice(argc) == 0; }
+";
+
+/// Clang describes neither a place of the closure nor, of the function around it, a name.
+#[test]
+fn what_an_inlined_lambda_uses_is_no_global_variable() {
+    let bench = Bench::new();
+    let source = bench.write("lambda.cc", LAMBDA);
+    let path = bench.compile("clang++", &source, "lambda", &["-g", "-O2"]);
+    let core = stopped(&bench, &path, "mark");
+    let constant = said(&core, "cap");
+    assert!(
+        constant.contains("cap is a variable of twice"),
+        "{constant}"
+    );
+    let captured = said(&core, "kept");
+    let is_right = captured == "21" || captured.contains("optimized out");
+    assert!(is_right, "{captured}");
+    all_say(
+        &core,
+        "lambda",
+        &[("loose", "-3"), ("::cap", "-1"), ("a", "1")],
+    );
+}
+
+const CATCH: &str = "void before(int) {}
+void inside(int) {}
+void later(int) {}
+void after(int) {}
+void thrower(int n) { if (n) throw n * 100; }
+int f(int e) {
+  before(e);
+  int got = 0;
+  try { thrower(e); }
+  catch (int e) { inside(e);
+    got = e;
+    later(got);
+  }
+  after(e);
+  return got + e;
+}
+int main() { return f(7) == 0; }
+";
+
+/// Clang states no block around what a `catch` declares.
+#[test]
+fn what_a_catch_declares_hides_a_parameter() {
+    for compiler in ["g++", "clang++"] {
+        let bench = Bench::new();
+        let source = bench.write("catch.cc", CATCH);
+        let path = bench.compile(compiler, &source, "catch", &["-g", "-O0"]);
+        let unclear = "e of line 6 or e of line 10 may be meant";
+        for (place, right) in [
+            ("before", "7"),
+            ("inside", "700"),
+            ("later", "700"),
+            ("after", "7"),
+        ] {
+            let found = said(&stopped(&bench, &path, place), "e");
+            let may_be_unclear = compiler == "clang++" && matches!(place, "later" | "after");
+            let is_right = match may_be_unclear {
+                true => found.contains(unclear),
+                false => found == right,
+            };
+            assert!(is_right, "{compiler}, {place}: {found}");
+        }
+    }
+}
+
+const BLOCKS: &str = "int tick = -1;
+void mark() {}
+void last() {}
+int host(int n) {
+  if (n > 1) {
+    static int tick = 100;
+    auto f = [](int a) { tick += a; mark(); return tick; };
+    return f(n);
+  }
+  static int tick = 200;
+  struct Local { int go(int a) { tick += a; last(); return tick; } };
+  Local local;
+  return local.go(n);
+}
+int main() { return host(5) + host(1) == 0; }
+";
+
+#[test]
+fn a_static_variable_is_that_of_the_block() {
+    for compiler in ["g++", "clang++"] {
+        let bench = Bench::new();
+        let source = bench.write("blocks.cc", BLOCKS);
+        let path = bench.compile(compiler, &source, "blocks", &["-g", "-O0"]);
+        // The other one is declared behind the lambda.
+        all_say(
+            &stopped(&bench, &path, "mark"),
+            compiler,
+            &[("tick", "105")],
+        );
+        let found = said(&stopped(&bench, &path, "last"), "tick");
+        let both = "it has several, of lines 6 and 10";
+        let reversed = "it has several, of lines 10 and 6";
+        assert!(
+            found.contains(both) || found.contains(reversed),
+            "{compiler}: {found}"
+        );
+    }
+}
+
+const BITS: &str = "struct s {
+  unsigned bits : 3, full : 32;
+  unsigned long small : 5, wide : 40;
+  unsigned char tiny : 2;
+} s = { 1, 1, 1, 1, 1 };
+int truth[8];
+void mark (void) {}
+int main (void) {
+  truth[0] = s.bits - 5 < 0; truth[1] = s.full - 5 < 0; truth[2] = s.small - 5 < 0; truth[3] = s.wide - 5 < 0;
+  truth[4] = s.tiny - 5 < 0; truth[5] = -s.bits < 0; truth[6] = ~s.bits < 0; truth[7] = s.bits < -1;
+  mark ();
+  return 0;
+}
+";
+
+/// gdb computes with the declared type. Here the program judges, as its compiler follows the standard of C.
+#[test]
+fn bit_fields_are_promoted_as_in_c() {
+    for compiler in ["gcc", "clang"] {
+        let bench = Bench::new();
+        let source = bench.write("bits.c", BITS);
+        let path = bench.compile(compiler, &source, "bits", &["-g", "-O0"]);
+        let core = stopped(&bench, &path, "mark");
+        let asked = [
+            ("s.bits - 5 < 0", true),
+            ("s.full - 5 < 0", false),
+            ("s.small - 5 < 0", true),
+            ("s.wide - 5 < 0", false),
+            ("s.tiny - 5 < 0", true),
+            ("-s.bits < 0", true),
+            ("~s.bits < 0", true),
+            ("s.bits < -1", false),
+        ];
+        for (at, (text, right)) in asked.into_iter().enumerate() {
+            let program = said(&core, &format!("truth[{at}] != 0"));
+            assert_eq!(program, right.to_string(), "{compiler}: {text}");
+            assert_eq!(said(&core, text), program, "{compiler}: {text}");
+        }
+        all_say(&core, compiler, &[("s.bits - 5", "-4"), ("s.full", "1")]);
+    }
+}
+
+const TEMPLATES: &str = "int N = -1;
+enum Other { BIG = 77 } other = BIG;
+namespace deep { enum Depth { BIG = 5 } depth = BIG; int mark_deep(); }
+void mark_scaled() {}
+void mark_room() {}
+void mark_main() {}
+struct Sizes { enum Kind { SMALL = 3, BIG = 9 } kind = SMALL; };
+template <typename T> struct Box : Sizes {
+  T held;
+  int room(int n) { mark_room(); return n + BIG + (int) sizeof(T); }
+};
+struct First { int a = 1; };
+struct Second { int b = 2, c = 3; };
+struct Both : First, Second { int d = 4; };
+template <int N, typename T> int scaled(T v) { mark_scaled(); return v * N + (int) sizeof(T); }
+int deep::mark_deep() { mark_main(); return BIG; }
+int main() {
+  Box<short> box;
+  box.held = 2;
+  Both both, *pointer = &both;
+  int Second::*member = &Second::c;
+  int Second::*none = nullptr;
+  return scaled<5, short>(3) + box.room(1) + deep::mark_deep() + both.*member + pointer->*member + (none == nullptr);
+}
+";
+
+#[test]
+fn template_parameters_and_enumerators_of_classes_are_names() {
+    for compiler in ["g++", "clang++"] {
+        let bench = Bench::new();
+        let source = bench.write("templates.cc", TEMPLATES);
+        let path = bench.compile(compiler, &source, "templates", &["-g", "-O0"]);
+        let core = stopped(&bench, &path, "mark_scaled");
+        let wanted = [
+            ("N + 0", "5"),
+            ("::N", "-1"),
+            ("sizeof(T)", "2"),
+            ("(T)70000", "4464"),
+            ("sizeof(T*)", "8"),
+            ("BIG + 0", "77"),
+        ];
+        all_say(&core, compiler, &wanted);
+        let core = stopped(&bench, &path, "mark_room");
+        let wanted = [("BIG + 0", "9"), ("SMALL + 0", "3"), ("sizeof(T)", "2")];
+        all_say(&core, compiler, &wanted);
+        let core = stopped(&bench, &path, "mark_main");
+        all_say(&core, compiler, &[("BIG + 0", "5")]);
+    }
+}
+
+#[test]
+fn pointers_to_members_select_members() {
+    for compiler in ["g++", "clang++"] {
+        let bench = Bench::new();
+        let source = bench.write("templates.cc", TEMPLATES);
+        let path = bench.compile(compiler, &source, "templates", &["-g", "-O0"]);
+        // The caller of the function that stops.
+        let core = stopped(&bench, &path, "deep::mark_deep");
+        let wanted = [
+            ("both.*member", "3"),
+            ("pointer->*member", "3"),
+            ("pointer ->* member * 2", "6"),
+            ("*&(both.*member)", "3"),
+            ("sizeof(both.*member)", "4"),
+        ];
+        all_say(&core, compiler, &wanted);
+        let refused = [
+            ("both.*none", "the pointer to members is null"),
+            ("both.*pointer", "is not a pointer to members"),
+            ("box.*member", "is no Second"),
+        ];
+        for (text, why) in refused {
+            let found = said(&core, text);
+            assert!(found.contains(why), "{compiler}: {text}: {found}");
+        }
+    }
+}
+
+const ARRAYS: &str = "module work
+contains
+  subroutine early(n)
+    integer, intent(in) :: n
+    if (n > 100) print *, n
+  end subroutine
+  subroutine late(n)
+    integer, intent(in) :: n
+    if (n > 100) print *, n
+  end subroutine
+  subroutine soil(n)
+    integer, intent(in) :: n
+    integer(8) :: bytes(400)
+    bytes = 123456789 + n
+    call early(int(sum(bytes) / 1000000000000_8))
+    if (n > 100) print *, bytes
+  end subroutine
+  subroutine run(n)
+    integer, intent(in) :: n
+    integer, allocatable :: w(:,:)
+    call late(1)
+    allocate(w(2, n))
+    w = 7
+    call early(2)
+    print *, w
+  end subroutine
+end module
+program main
+  use work
+  call soil(1)
+  call run(2)
+end program
+";
+
+/// Optimised code does not store that an array is not allocated yet: its descriptor has what was on the stack before.
+#[test]
+fn a_descriptor_that_is_not_set_up_is_unknown() {
+    for level in ["-O0", "-O2", "-O3"] {
+        let bench = Bench::new();
+        let source = bench.write("arrays.f90", ARRAYS);
+        let options = ["-g", level, "-fno-inline", "-fno-ipa-icf"];
+        let path = bench.compile("gfortran", &source, "arrays", &options);
+        let core = stopped(&bench, &path, "__work_MOD_late");
+        let found = said(&core, "w");
+        let is_told =
+            found.contains("not allocated") || found.contains("has not set up its descriptor");
+        assert!(
+            is_told || found.contains("optimized out"),
+            "{level}: {found}"
+        );
+    }
+}
