@@ -6,14 +6,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider, TableProvider};
 use datafusion::common::Result;
-use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{FunctionRegistry, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::functions::{avg, cast_as, label, sum, text};
 use crate::options::Options;
+use crate::question::SignedDifferences;
 use crate::rules::optimizer_rules;
 use crate::tables::Provider;
 
@@ -47,7 +48,8 @@ pub fn context(tables: Vec<(&'static str, Provider)>, options: &Options) -> Resu
         .with_runtime_env(runtime)
         .with_optimizer_rules(optimizer_rules())
         .build();
-    let context = SessionContext::new_with_state(state);
+    let mut context = SessionContext::new_with_state(state);
+    context.register_expr_planner(Arc::new(SignedDifferences))?;
     context.register_catalog(CATALOG, catalog(tables)?);
     context.register_udf(label::function());
     context.register_udf(cast_as::function());

@@ -25,6 +25,8 @@ const COMPARED: [&str; 5] = ["function", "name", "file", "kind", crate::runs::CO
 const HERE: &str = " in this recording";
 /// Most names that a note suggests.
 const MOST_NEAR: usize = 3;
+/// Most notes on one question: a list of IN may have thousands of names, and near ones are searched for each.
+const MOST_NOTES: usize = 8;
 
 /// Returns a note for each name of a function, a file or a kind of event that a question compares with and that a recording with these
 /// functions does not have.
@@ -86,6 +88,9 @@ fn notes_by(
     let tables = tables(&statement);
     let mut notes: Vec<String> = Vec::new();
     for (column, text) in compared(&statement) {
+        if notes.len() >= MOST_NOTES {
+            break;
+        }
         if let Some(note) = note(&column, &text, &tables)
             && !notes.contains(&note)
         {
@@ -206,8 +211,8 @@ fn pair(column: &Expr, text: &Expr) -> Option<(String, String)> {
 
 fn of_function(text: &str, names: Vec<&str>) -> Option<String> {
     // Short names have a note of their own.
-    let is_short = names.iter().any(|name| short_name(name) == text);
-    match is_short {
+    let is_known = names.contains(&text) || names.iter().any(|name| short_name(name) == text);
+    match is_known {
         true => None,
         false => unknown(("function", HERE), text, &names, last_part),
     }

@@ -188,7 +188,10 @@ impl<'x, 't, 'a> Asked<'_, 'x, 't, 'a> {
     /// Checks that a descriptor in memory is one of such an array. A pointer has no descriptor before it is associated, and
     /// optimised code does not store that an array is not allocated yet if it never reads that.
     fn check_descriptor(&self, ty: &Type) -> Result<(), Unknown> {
-        let Some(object) = self.object.filter(|_| self.is_of_gfortran()) else {
+        // An array of assumed rank, `a(..)`, has the rank of what was passed for it.
+        let is_of_any_rank = self.stated(self.die, dw::DW_AT_rank).is_some();
+        let is_checked = !is_of_any_rank && self.is_of_gfortran();
+        let Some(object) = self.object.filter(|_| is_checked) else {
             return Ok(());
         };
         let byte = crate::types::builtin("u8").expect("u8 is a base type");

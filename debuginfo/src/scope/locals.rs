@@ -56,7 +56,7 @@ pub fn variable_at(site: &FrameContext<'_>, name: &str) -> Option<Variable> {
     })
 }
 
-/// Returns the variables that `name` may mean: the innermost one, and those beside it in its block. Clang states no block
+/// Returns the variables that `name` may mean: the innermost one, and those that may be in its block. Clang states no block
 /// of their own for what a `catch` declares, and puts the static variables of all blocks into the function's.
 fn meant<'v>(
     site: &FrameContext<'_>,
@@ -67,7 +67,7 @@ fn meant<'v>(
     let Some(first) = named.next() else {
         return Vec::new();
     };
-    let beside = named.filter(|one| is_beside(module, first, one));
+    let beside = named.filter(|one| is_beside(module, first, one) || is_moved_out(first, one));
     let mut found: Vec<_> = std::iter::once(first).chain(beside).collect();
     let may_share = || matches!(language_at(site), Language::C | Language::Cpp);
     if found.len() > 1 && may_share() {
@@ -87,6 +87,19 @@ fn is_beside(module: &Module, first: &Described, other: &Described) -> bool {
         && !is_pack
         && has_lines
         && declaration(module, first) != declaration(module, other)
+}
+
+/// Returns whether a variable of a block further out is declared behind an inner one. If that is before the site, it was
+/// declared in the inner block: what follows the block is not in scope in it.
+fn is_moved_out(inner: &Described, outer: &Described) -> bool {
+    let is_further_out =
+        inner.block.is_some() && outer.block.is_some() && inner.block != outer.block;
+    let is_local = !inner.is_parameter && !outer.is_parameter;
+    is_further_out
+        && is_local
+        && inner.file == outer.file
+        && inner.line.is_some()
+        && inner.line < outer.line
 }
 
 /// Returns the DIE that declares a variable in the source.

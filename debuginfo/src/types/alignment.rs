@@ -1,5 +1,6 @@
 //! The alignment of types, from the System V ABI of x86-64 and from what the source demands.
 
+use super::node::Shape;
 use super::{MAX_STEPS, MemberOffset, Role, Type, TypeKind};
 
 /// Types examined for one alignment, at most.
@@ -24,7 +25,7 @@ fn within(ty: &Type, steps: usize, left: &mut usize) -> Option<u64> {
     match ty.kind() {
         TypeKind::Typedef | TypeKind::Qualified => within(&ty.target()?, steps, left),
         TypeKind::Struct | TypeKind::Class | TypeKind::Union => record(ty, steps, left),
-        TypeKind::Array => within(&ty.element()?, steps, left),
+        TypeKind::Array if !is_vector(ty) => within(&ty.element()?, steps, left),
         // [expr.alignof] of the C++ standard: a reference is aligned as its target.
         TypeKind::Reference | TypeKind::RvalueReference => within(&ty.target()?, steps, left),
         TypeKind::MemberPointer => Some(8),
@@ -32,6 +33,11 @@ fn within(ty: &Type, steps: usize, left: &mut usize) -> Option<u64> {
         TypeKind::Void | TypeKind::Unspecified | TypeKind::Function => None,
         _ => ty.size().filter(|size| size.is_power_of_two()),
     }
+}
+
+/// Returns whether a type is a vector, which is aligned to its size.
+fn is_vector(ty: &Type) -> bool {
+    matches!(&ty.node().shape, Shape::Array { form, .. } if form.is_vector)
 }
 
 /// The largest alignment of the members. It is 1 if the place of a member violates its own: then the record is packed.

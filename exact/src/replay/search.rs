@@ -1,5 +1,7 @@
 //! Searching in time: who wrote these bytes, and when did the program come by these addresses.
 
+use std::ops::Range;
+
 use libc::user_regs_struct;
 
 use super::Replay;
@@ -87,21 +89,30 @@ impl Replay {
     /// before the write. `None`: they are as they were at the start. `length` is 1 to 32, less if `address` is not aligned.
     /// The process is at `before` afterwards.
     pub fn last_write(&mut self, address: u64, length: u64, before: u64) -> Result<Option<u64>> {
-        self.last_of(Watch::new((address, length), false, MANY), before)
+        self.last_of(Watch::new((address, length), false, MANY), 0..before)
     }
 
-    /// The same, also of system calls that mapped memory there, moved or dropped it.
-    pub fn last_change(&mut self, address: u64, length: u64, before: u64) -> Result<Option<u64>> {
-        self.last_of(Watch::new((address, length), true, MANY), before)
+    /// The same among the instructions with these numbers, also of system calls that mapped memory there, moved or dropped it.
+    pub fn last_change(
+        &mut self,
+        address: u64,
+        length: u64,
+        positions: Range<u64>,
+    ) -> Result<Option<u64>> {
+        let begin = positions.start;
+        let found = self.last_of(Watch::new((address, length), true, MANY), positions)?;
+        Ok(found.filter(|found| *found >= begin))
     }
 
-    fn last_of(&mut self, watch: Watch, before: u64) -> Result<Option<u64>> {
+    /// May also find one a little before these positions.
+    fn last_of(&mut self, watch: Watch, positions: Range<u64>) -> Result<Option<u64>> {
+        let before = positions.end;
         let bytes = (watch.address, watch.length);
         if pieces(bytes.0, bytes.1).len() > REGISTERS {
             return Err(Error::TooLong { length: bytes.1 });
         }
         self.goto(before)?;
-        let found = self.search_back(before, Some(bytes), &mut |replay, end| {
+        let found = self.search_back(positions, Some(bytes), &mut |replay, end| {
             replay.last_until(&watch, end)
         })?;
         self.goto(before)?;
@@ -247,7 +258,7 @@ impl Replay {
         accept: &mut dyn FnMut(&Replay) -> bool,
     ) -> Result<Option<u64>> {
         let before = self.position();
-        let found = self.search_back(before, None, &mut |replay, end| {
+        let found = self.search_back(0..before, None, &mut |replay, end| {
             replay.set_stops(stops)?;
             let (mut last, mut seen) = (None, None);
             let ran = replay.forward_with(end, &mut |replay| {
@@ -263,16 +274,16 @@ impl Replay {
         Ok(found)
     }
 
-    /// Asks about one stretch between two copies of the process after the other, the last one first; not about those that are known
-    /// to have written none of some bytes.
+    /// Asks about one stretch between two copies of the process after the other, the last one first, down to that with the first of
+    /// the positions; not about those that are known to have written none of some bytes.
     fn search_back(
         &mut self,
-        before: u64,
+        positions: Range<u64>,
         bytes: Option<(u64, u64)>,
         ask: &mut dyn FnMut(&mut Replay, u64) -> Result<Option<u64>>,
     ) -> Result<Option<u64>> {
-        let mut end = before;
-        while end > 0 {
+        let mut end = positions.end;
+        while end > positions.start {
             let start = self.checkpoints.before(end);
             if let Some((address, length)) = bytes
                 && self.checkpoints.is_untouched(end, address, length)

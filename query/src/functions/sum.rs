@@ -211,7 +211,18 @@ impl Sums {
     }
 
     fn one(&self, sum: &ScalarValue) -> Result<ScalarValue> {
-        ScalarValue::try_from_array(&self.all(&sum.to_array()?)?, 0)
+        // A moving window asks for each row, and an array takes long to make.
+        match (sum, &self.kind) {
+            (ScalarValue::Decimal128(sum, ..), DataType::Int64) => {
+                let sum = sum.map(|sum| self.fitting(sum)).transpose()?;
+                Ok(ScalarValue::Int64(sum))
+            }
+            (ScalarValue::Decimal128(sum, ..), DataType::UInt64) => {
+                let sum = sum.map(|sum| self.fitting(sum)).transpose()?;
+                Ok(ScalarValue::UInt64(sum))
+            }
+            _ => ScalarValue::try_from_array(&self.all(&sum.to_array()?)?, 0),
+        }
     }
 
     fn all(&self, sums: &ArrayRef) -> Result<ArrayRef> {

@@ -197,9 +197,10 @@ impl Number {
         let whole_number: i128 = whole.parse().ok()?;
         let is_whole = fraction.chars().all(|digit| digit == '0');
         let is_below = !is_whole && whole.starts_with('-');
-        let floor = whole_number - i128::from(is_below);
-        let fits = i64::try_from(floor).is_ok() || u64::try_from(floor + 1).is_ok();
-        (whole_number.abs() >= LARGE && fits).then_some(Number { floor, is_whole })
+        let floor = whole_number.checked_sub(i128::from(is_below))?;
+        let fits = i64::try_from(floor).is_ok() || u64::try_from(floor.checked_add(1)?).is_ok();
+        let is_large = whole_number.unsigned_abs() >= LARGE.unsigned_abs();
+        (is_large && fits).then_some(Number { floor, is_whole })
     }
 
     /// Returns the same comparison with integers; `None` for what may have a fraction itself.

@@ -4,6 +4,7 @@ mod aliases;
 mod depth;
 mod diagnose;
 mod dialects;
+mod differences;
 mod exact;
 mod headings;
 mod place;
@@ -18,6 +19,7 @@ pub use diagnose::{
     Names, check_words, diagnose, hint_of, memory_message, message_of, no_columns, second_question,
 };
 pub use dialects::notes;
+pub use differences::SignedDifferences;
 pub use exact::make_exact;
 pub use headings::Headings;
 pub use positions::resolve;

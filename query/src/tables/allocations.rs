@@ -44,7 +44,7 @@ pub const DOC: TableDoc = TableDoc {
         ("freed_tid", "thread that freed it"),
         ("freed_seq", "enter event of that call"),
         ("freed_ts_ns", "when that call began"),
-        ("freed_place", "the same of freed_frames"),
+        ("freed_place", "the same for freed_frames"),
         (
             "state",
             "live: it was there at the end; freed; lost: its address was allocated again, and no recorded call had freed it",

@@ -85,6 +85,10 @@ impl Place {
         while at < positions.end {
             let until = positions.end.min(at.saturating_add(step));
             let (writes, until) = self.writes(replay, at..until, most)?;
+            // One is all that is needed, unless it has no effect.
+            if !writes.is_empty() {
+                most = (most * 16).min(MOST);
+            }
             for write in writes {
                 if self.bytes(replay, write + 1)? != before {
                     return Ok(Some(write));
@@ -92,8 +96,6 @@ impl Place {
             }
             at = until;
             step = (step * 4).min(FURTHEST);
-            // One is all that is needed, unless it has no effect.
-            most = (most * 16).min(MOST);
         }
         Ok(None)
     }
@@ -104,7 +106,7 @@ impl Place {
         positions: Range<u64>,
     ) -> exact::Result<Option<u64>> {
         let (begin, mut end, mut window) = (positions.start, positions.end, SHORT);
-        while let Some(last) = self.last_write(replay, end)?.filter(|last| *last >= begin) {
+        while let Some(last) = self.last_write(replay, begin..end)? {
             if self.bytes(replay, last)? != self.bytes(replay, last + 1)? {
                 return Ok(Some(last));
             }
@@ -141,10 +143,10 @@ impl Place {
         Ok(last)
     }
 
-    fn last_write(&self, replay: &mut Replay, before: u64) -> exact::Result<Option<u64>> {
+    fn last_write(&self, replay: &mut Replay, positions: Range<u64>) -> exact::Result<Option<u64>> {
         let mut last: Option<u64> = None;
         for (address, len) in &self.pieces {
-            last = last.max(replay.last_change(*address, *len, before)?);
+            last = last.max(replay.last_change(*address, *len, positions.clone())?);
         }
         Ok(last)
     }

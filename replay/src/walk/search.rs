@@ -110,6 +110,10 @@ impl Timeline {
         let position = self.position_of(from)?;
         let (tid, sp) = (tid.cast_signed(), cfa.wrapping_sub(8));
         let found = every.at(position, move |replay| {
+            let thread = Thread::new(replay, tid);
+            if thread.is_some_and(|thread| thread.rip() == entry && thread.rsp() == sp) {
+                return Ok(Some(position));
+            }
             replay.previous_stop(&[entry], &mut |replay| {
                 let thread = Thread::new(replay, tid).filter(|_| replay.thread() == tid);
                 thread.is_some_and(|thread| thread.rsp() == sp)

@@ -105,6 +105,11 @@ impl Past {
         };
         let until = until.transpose().map_err(|error| of_replay(&error))?;
         let told = self.nearest_break(here, until, direction)?;
+        // No write behind the breakpoint matters.
+        let until = match (direction, &told.stopped) {
+            (Direction::Forward, Some(stopped)) => Some(stopped.position),
+            _ => until,
+        };
         let (wrote, changed) = self.nearest_write(direction, until)?;
         let instant = |stopped: &Stopped| {
             let instant = self.timeline.instant(stopped.position);
@@ -149,7 +154,7 @@ impl Past {
             true => changed,
             false => Vec::new(),
         };
-        self.hit_watches(&changed)?;
+        self.hit_watches(&changed);
         let mut report = self.motion_from(here)?;
         if let Some(stop) = &mut report.stop
             && let ReasonReport::Event {

@@ -224,10 +224,12 @@ impl Past {
         let modules = self.timeline.modules();
         let moments = [self.position().seq, self.timeline.last()];
         let spaces = moments.map(|seq| modules.space(seq));
+        // A library that is not loaded yet may have the name.
         let missing = |place: &StopAddress| {
-            let mut spaces = spaces.iter();
-            let space = spaces.find(|space| space.at(place.address).is_some())?;
-            judge.missing_at(space, place.address, place.inside)
+            let spaces = spaces.iter();
+            let spaces = spaces.filter(|space| space.at(place.address).is_some());
+            let missing = spaces.map(|space| judge.missing_at(space, place.address, place.inside));
+            missing.collect::<Option<Vec<_>>>()?.into_iter().next()
         };
         let missing: Option<Vec<Diagnostic>> = places.iter().map(missing).collect();
         match missing.and_then(|all| all.into_iter().next()) {

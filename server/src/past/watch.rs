@@ -199,7 +199,7 @@ impl Past {
         self.with_plain(&mut told, seq)?;
         let hit = self.hit(&told);
         self.tell_failed(&told);
-        self.hit_watches(&changes)?;
+        self.hit_watches(&changes);
         let mut report = self.motion()?;
         if let Some(stop) = &mut report.stop
             && let ReasonReport::Event {
@@ -247,7 +247,7 @@ impl Past {
     }
 
     /// Counts a stop at changes of watched values, and removes the watches that end there.
-    pub(super) fn hit_watches(&self, changes: &[WatchChange]) -> Result<(), Failure> {
+    pub(super) fn hit_watches(&self, changes: &[WatchChange]) {
         let (ended, hit): (Vec<_>, Vec<_>) =
             changes.iter().partition(|change| change.removed.is_some());
         for watch in self.watches().iter_mut() {
@@ -255,9 +255,9 @@ impl Past {
             watch.hits += u64::from(is_hit);
         }
         for change in ended {
-            self.remove_watch(Some(change.watch))?;
+            // Another client may have removed it meanwhile.
+            let _ = self.remove_watch(Some(change.watch));
         }
-        Ok(())
     }
 
     pub(super) fn no_stop(&self, from: u64, direction: Direction) -> Failure {
@@ -277,6 +277,21 @@ impl Past {
                 "look at what it shows: history EXPRESSION",
             ),
         };
+        let step = self.calls_are_over(direction).unwrap_or(step.to_owned());
         Failure::new(Code::NoEvent, message).hint(format!("{step}; or: {end}"))
+    }
+
+    /// Says so if the calls whose variables are watched lie in the other direction.
+    fn calls_are_over(&self, direction: Direction) -> Option<String> {
+        let here = self.timeline.position_of(self.position().instant()).ok()?;
+        let watches = self.watches();
+        let over = watches
+            .iter()
+            .find_map(|watch| watch.bytes()?.is_over(here, direction))?;
+        let back = match direction {
+            Direction::Forward => "reverse-continue",
+            Direction::Back => "continue",
+        };
+        Some(format!("{over}; go to it: {back}"))
     }
 }

@@ -226,6 +226,17 @@ impl Past {
 }
 
 impl Bytes {
+    /// Says that the call whose variable is watched lies in the other direction from a position.
+    pub(super) fn is_over(&self, here: u64, direction: Direction) -> Option<String> {
+        let call = self.call.as_ref()?;
+        let (is_over, what) = match direction {
+            Direction::Forward => (call.ends? <= here, "has ended"),
+            Direction::Back => (call.begins? >= here, "begins later"),
+        };
+        let (text, function) = (&self.text, &call.function);
+        is_over.then(|| format!("{text} is a variable of a call of {function} that {what}"))
+    }
+
     /// The positions between which the memory belongs to what was watched.
     fn span(&self) -> (Option<u64>, Option<u64>) {
         let call = self.call.as_ref();

@@ -352,13 +352,19 @@ impl Owner {
             function: frame.function.clone(),
             entry: frame.function_entry?,
             cfa: frame.cfa?,
-            back: caller.map(|caller| caller.pc),
+            back: caller
+                .filter(|caller| caller.pc_is_known)
+                .map(|caller| caller.pc),
         })
     }
 }
 
 /// The function in whose frame an address lies.
 pub(super) fn frame_of(looked: &Looked<'_>, address: u64) -> Option<Owner> {
+    // A variable of a module is in no frame, although a signal's own stack may be near.
+    if looked.moment.space.at(address).is_some() {
+        return None;
+    }
     let (sp, _) = looked.machine.register(Register::RSP).ok()?;
     let frames = &looked.moment.trace.backtrace.frames;
     let mut own = frames

@@ -119,7 +119,7 @@ impl LiveSession {
         match index {
             Some(index) => past.select_frame(index),
             None if expr::path_of(expression).is_some() => {}
-            None => return Err(not_shown(now.frame)),
+            None => return Err(not_shown(now.frame, expression)),
         }
         Ok(())
     }
@@ -247,8 +247,10 @@ fn is_same(recorded: &Frame, own: &Frame) -> bool {
     recorded.pc_is_known && own.cfa.is_some() && place(recorded) == place(own)
 }
 
-fn not_shown(frame: usize) -> Failure {
+fn not_shown(frame: usize, expression: &str) -> Failure {
     let message = format!("the recording does not show frame {frame} at this stop");
-    Failure::new(Code::NoFrame, message)
-        .hint("select frame 0: frame 0; or name the variable with its function: FUNCTION::VARIABLE")
+    Failure::new(Code::NoFrame, message).hint(match expression {
+        "" => "select frame 0: frame 0",
+        _ => "select frame 0: frame 0; or name the variable with its function: FUNCTION::VARIABLE",
+    })
 }

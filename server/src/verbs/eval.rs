@@ -11,7 +11,7 @@ use super::{
 };
 use crate::inspect::{self, Manner, ValueFormat, ValueReport};
 use crate::past::{Past, frames_for};
-use crate::protocol::{Failure, Notice, NoticeKind};
+use crate::protocol::{Code, Failure, Notice, NoticeKind};
 use crate::session::{LiveSession, ProgramCalls, Session, StoppedThread};
 
 /// The `eval` verb.
@@ -71,6 +71,12 @@ fn now(
         let (live, tid) = (session.live.clone(), caller.tid);
         call.gone.waiting(move || drop(live.interrupt_call(tid)))
     });
+    if call.is_gone() {
+        return Err(Failure::new(
+            Code::EvalFailed,
+            "nothing was evaluated: the client has gone",
+        ));
+    }
     let calls = calls.as_ref().map(|calls| calls as &dyn Calls);
     let manner = Manner::of_one(args.full).in_format(args.format);
     let Some((target, value)) = inspect::as_assignment(&args.expression) else {

@@ -101,8 +101,9 @@ impl Container {
         let reach = Reach::new(look.machine, look.space);
         let spot = spot(value);
         let led_by = match spot.at {
-            At::Memory(_) => value.reached,
-            At::Bytes(..) | At::Pieces(..) | At::Nowhere(_) => {
+            // What is read of pieces counts as it is read: the whole is not known.
+            At::Memory(_) | At::Pieces(..) => value.reached,
+            At::Bytes(..) | At::Nowhere(_) => {
                 // No earlier read can contradict this one.
                 let _ = reach.led_by(Piece::elsewhere(value.certainty));
                 value.certainty

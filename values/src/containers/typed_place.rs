@@ -331,8 +331,12 @@ impl TypedPlace {
                 part.ok_or_else(|| Unknown::because("it lies outside of its value"))
             }
             At::Pieces(whole, start) => {
-                let look = &reach.look();
-                inside::part(whole, &inside::storage(len), *start, look).bytes
+                let part = inside::part(whole, &inside::storage(len), *start, &reach.look());
+                let bytes = part.bytes?;
+                let certainty = reach.certainty().and(part.certainty);
+                reach.certainty.set(certainty);
+                reach.led_by(Piece::elsewhere(part.certainty))?;
+                Ok(bytes)
             }
             At::Nowhere(why) => Err(why.clone()),
         }

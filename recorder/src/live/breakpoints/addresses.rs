@@ -53,7 +53,9 @@ impl Breakpoints {
         match hooks.trampoline_at(pc) {
             None => true,
             // The call that led to its beginning has pushed our return address.
-            Some(trampoline) => pc == trampoline.at && range.start < sp + 8 && sp < range.end,
+            Some(trampoline) => {
+                pc == trampoline.at && range.start < sp.saturating_add(8) && sp < range.end
+            }
         }
     }
 }
