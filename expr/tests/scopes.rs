@@ -56,11 +56,7 @@ fn what_an_inlined_lambda_uses_is_no_global_variable() {
     let captured = said(&core, "kept");
     let is_right = captured == "21" || captured.contains("optimized out");
     assert!(is_right, "{captured}");
-    all_say(
-        &core,
-        "lambda",
-        &[("loose", "-3"), ("::cap", "-1"), ("a", "1")],
-    );
+    all_say(&core, "lambda", &[("loose", "-3"), ("::cap", "-1")]);
 }
 
 const CATCH: &str = "void before(int) {}
@@ -130,19 +126,14 @@ fn a_static_variable_is_that_of_the_block() {
         let bench = Bench::new();
         let source = bench.write("blocks.cc", BLOCKS);
         let path = bench.compile(compiler, &source, "blocks", &["-g", "-O0"]);
-        // The other one is declared behind the lambda.
-        all_say(
-            &stopped(&bench, &path, "mark"),
-            compiler,
-            &[("tick", "105")],
-        );
-        let found = said(&stopped(&bench, &path, "last"), "tick");
-        let both = "it has several, of lines 6 and 10";
-        let reversed = "it has several, of lines 10 and 6";
-        assert!(
-            found.contains(both) || found.contains(reversed),
-            "{compiler}: {found}"
-        );
+        // The other one is declared behind the lambda, but not every compiler says where the lambda is.
+        for (place, right) in [("mark", Some("105")), ("last", None)] {
+            let found = said(&stopped(&bench, &path, place), "tick");
+            let both = "it has several, of lines 6 and 10";
+            let reversed = "it has several, of lines 10 and 6";
+            let is_open = found.contains(both) || found.contains(reversed);
+            assert!(is_open || Some(&*found) == right, "{compiler}: {found}");
+        }
     }
 }
 

@@ -64,7 +64,7 @@ fn texts_are_echoed_as_in_gdb() {
 fn formats_have_the_escapes_and_lengths_of_gdb() {
     let live = Live::started("gdb-printf", &["--break", "leaf"], &program(), &[]);
     for command in [
-        "printf \"%5.2f|%-10s|%c|%%|%p|%lu\\n\", 3.14159, \"ab\", 65, &tempo, 5",
+        "printf \"%5.2f|%c|%%|%p|%lu\\n\", 3.14159, 65, &tempo, 5",
         "printf \"%lu %lx %ld %u %x\\n\", -1, -1, -1, -1, -1",
         "printf \"%hd %llx\\n\", 70000, 255",
         "printf \"tab\\tquote\\\"back\\\\slash\\n\"",
@@ -76,6 +76,9 @@ fn formats_have_the_escapes_and_lengths_of_gdb() {
             "{command}"
         );
     }
+    // For a text of its own gdb calls a function of the program, which it cannot do with every processor.
+    let text = prompt(&live, &["printf \"%-10s|\\n\", \"ab\""]);
+    assert_eq!(text, "ab        |\n");
     let refused = prompt(&live, &["printf \"\\x41\\n\""]);
     assert!(
         refused.contains("\\x is not an escape of a format"),

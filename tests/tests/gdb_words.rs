@@ -101,7 +101,7 @@ const SAME: [&str; 16] = [
     "whatis chosen",
     "info line leaf",
     "info line control.c:27",
-    "printf \"%d %5x|%-6s|%c %5.2f %%\\n\", tempo, tempo, \"ab\", 65, 1.5",
+    "printf \"%d %5x|%c %5.2f %%\\n\", tempo, tempo, 65, 1.5",
     "printf \"%lu %08.3f %+d %#o\\n\", sizeof(int), 3.14159, tempo, tempo",
     "print -7/2",
 ];

@@ -262,19 +262,14 @@ fn who_waits_while_a_function_is_called_is_told_when_it_has_returned() {
     assert_eq!(eval.finish().status.as_shell_code(), 0);
     let told = reply(&waiting.finish().text());
     assert_eq!(told["stop"], before, "{told:#}");
-    // Stopped within the function, then continued from there.
+    // Who pauses the program abandons the call.
     live.ask(&["set", "tempo", "120"]);
     let eval = called();
-    let paused = live.moved(&["pause"]);
-    assert_eq!(paused["reason"], "user", "{paused:#}");
-    let going = live.command(&["continue", "--json"]).start();
-    wait_until("the function to go on", || {
-        (live.session()["status"] == "running").then_some(())
-    });
-    live.ask(&["set", "tempo", "90"]);
-    assert_eq!(eval.finish().status.as_shell_code(), 0);
-    let told = reply(&going.finish().text());
-    assert_eq!(told["stop"]["address"], before["address"], "{told:#}");
+    live.ask(&["pause"]);
+    let ended = eval.finish();
+    assert_ne!(ended.status.as_shell_code(), 0, "{}", ended.text());
+    assert!(ended.errors().contains("abandoned"), "{}", ended.errors());
+    assert_eq!(live.session()["stop"], before);
     assert_eq!(live.print("by"), "1", "its variables are there again");
 }
 

@@ -226,6 +226,12 @@ pub fn thread_exists(pid: i32, tid: u32) -> bool {
     sent == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
+/// Sends a signal to a thread. One that has ended gets none.
+pub fn send_signal(pid: i32, tid: i32, signal: i32) {
+    // SAFETY: sends a signal and touches no memory.
+    unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, signal) };
+}
+
 /// Returns whether thread `tid` of process `pid` may make any system call: it is in no sandbox (seccomp(2)).
 pub fn may_sleep(pid: i32, tid: u32) -> bool {
     let status = procfs::text(format!("/proc/{pid}/task/{tid}/status"));

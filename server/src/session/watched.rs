@@ -73,8 +73,8 @@ impl WatchedFrame {
 fn returns_to(frames: &[Frame], index: usize) -> Option<u64> {
     let mut outer = frames.get(index..)?.iter();
     outer.find(|frame| !frame.inlined)?;
-    let caller = outer.find(|frame| !frame.is_tail_call);
-    caller.map(|frame| frame.pc)
+    let caller = outer.find(|frame| !frame.is_tail_call)?;
+    caller.pc_is_known.then_some(caller.pc)
 }
 
 impl LiveSession {

@@ -10,12 +10,15 @@ use debuginfo::Diagnostic;
 use exact::abi::float_results;
 
 use super::{Calling, syscall::is_within_call};
-use crate::live::{
-    error::{LiveError, LiveResult},
-    event_loop::Tracer,
-    model::{Reason, Returned, Tid},
-    probes::hits::FAULTS,
-    tracee::{event::Event, stopped::Stopped, threads::State},
+use crate::{
+    live::{
+        error::{LiveError, LiveResult},
+        event_loop::Tracer,
+        model::{Reason, Returned, Tid},
+        probes::hits::FAULTS,
+        tracee::{event::Event, stopped::Stopped, threads::State},
+    },
+    process::status,
 };
 
 impl Tracer {
@@ -149,11 +152,16 @@ impl Tracer {
             let _ = stopped.set_registers(&registers);
         }
         if let Some(thread) = self.tracee.threads.get_mut(&tid) {
+            // It came during the call, and is still to be delivered.
             let came = thread.halt().map_or(0, |halt| halt.signal);
-            match stood.signal == 0 && came != 0 {
-                // It came during the call, and is still to be delivered.
-                true => stood.signal = came,
-                false => thread.signal_info = signal_info,
+            match (stood.signal, came) {
+                (0, 1..) => stood.signal = came,
+                (1.., 1..) => {
+                    // Only one can be delivered at a time: the other one is sent anew.
+                    status::send_signal(self.tracee.pid, tid, came);
+                    thread.signal_info = signal_info;
+                }
+                _ => thread.signal_info = signal_info,
             }
             thread.state = State::Halted(stood);
         }

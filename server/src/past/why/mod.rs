@@ -123,8 +123,13 @@ impl Past {
             return Ok(());
         };
         let is_variable = self.look_at(here, frames_for(name), |looked| {
-            let value = inspect::value_of(&looked.view(), name)?;
-            Ok(value.kind() != TypeKind::Function)
+            let ty = inspect::value_of(&looked.view(), name)?.ty.strip();
+            // The name of a function means its address, too.
+            let ty = ty
+                .target()
+                .filter(|_| ty.kind() == TypeKind::Pointer)
+                .unwrap_or(ty);
+            Ok(ty.strip().kind() != TypeKind::Function)
         });
         if is_variable.unwrap_or(false) {
             return Ok(());
