@@ -35,11 +35,11 @@ fn said(recording: &Recording, lines: &[&str]) -> String {
 
 /// The event at which the last line that names one stands.
 fn last_event(said: &str) -> Option<i64> {
-    let at = said.lines().filter_map(|line| {
+    let mut at = said.lines().filter_map(|line| {
         let (_, rest) = line.split_once("at event ")?;
         rest.split(',').next()?.parse().ok()
     });
-    at.last()
+    at.next_back()
 }
 
 #[test]
