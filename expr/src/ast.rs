@@ -269,8 +269,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// All operators in all their spellings. Longer spellings come before their prefixes. The first spelling of each
-    /// operator is the one that is printed.
+    /// All operators in all their spellings. The first spelling of each operator is the one that is printed.
     pub(crate) const SPELLINGS: [(&'static str, BinaryOp); 23] = [
         ("==", BinaryOp::Equal),
         ("!=", BinaryOp::NotEqual),

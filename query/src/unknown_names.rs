@@ -210,7 +210,7 @@ fn pair(column: &Expr, text: &Expr) -> Option<(String, String)> {
 }
 
 fn of_function(text: &str, names: Vec<&str>) -> Option<String> {
-    // Short names have a note of their own.
+    // A short name that is compared by `=` has a note of its own.
     let is_known = names.contains(&text) || names.iter().any(|name| short_name(name) == text);
     match is_known {
         true => None,
