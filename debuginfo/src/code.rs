@@ -212,6 +212,10 @@ impl Module {
         let end = self.files.main.code_section_end(svma.0)?;
         let frame_end = self.frame_at(svma).map_or(end, |f| f.end.0);
         let (name, start) = self.code.index().around(&self.files, svma.0, frame_end)?;
+        // Code of another section belongs to no symbol before it: not the table of stubs to `_init`.
+        if self.files.main.code_section_end(start) != Some(end) {
+            return None;
+        }
         let readable = demangle::readable(name).map(|(name, _)| name);
         Some((readable.unwrap_or_else(|| name.to_owned()), Svma(start)))
     }

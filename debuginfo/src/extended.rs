@@ -86,6 +86,61 @@ impl Extended {
     }
 }
 
+/// Returns st0 to st7 of an area as a number of `length` bytes: a `float` (4), a `double` (8), or a `long double` with its padding.
+/// The unit holds them all in its own format.
+pub(crate) fn x87_number(area: &[u8], number: usize, length: usize) -> Option<Vec<u8>> {
+    const IN_MEMORY: usize = 16;
+    let mut bytes = Extended::X87(number).read(area)?;
+    match length {
+        4 => Some((narrowed(&bytes, 23, 8)? as u32).to_le_bytes().to_vec()),
+        8 => Some(narrowed(&bytes, 52, 11)?.to_le_bytes().to_vec()),
+        _ => {
+            bytes.resize(IN_MEMORY, 0);
+            Some(bytes)
+        }
+    }
+}
+
+/// Rounds an 80-bit number to the nearest one with fewer bits of fraction and exponent, to the even one of two (IEEE 754, 4.3.1).
+fn narrowed(bytes: &[u8], fraction_bits: u32, exponent_bits: u32) -> Option<u64> {
+    const EXPONENT: u16 = 0x7fff;
+    const BIAS: i32 = 16383;
+    let significand = u64::from_le_bytes(*bytes.first_chunk()?);
+    let top = u16::from_le_bytes([*bytes.get(8)?, *bytes.get(9)?]);
+    let sign = u64::from(top >> 15) << (fraction_bits + exponent_bits);
+    let largest = (1_u64 << exponent_bits) - 1;
+    let infinite = sign | largest << fraction_bits;
+    if top & EXPONENT == EXPONENT {
+        let fraction = significand << 1 >> (64 - fraction_bits);
+        let quiet = 1_u64 << (fraction_bits - 1);
+        return Some(match significand << 1 {
+            0 => infinite,
+            _ => infinite | fraction | quiet,
+        });
+    }
+    let shift = significand.leading_zeros();
+    let significand = u128::from(significand.checked_shl(shift).unwrap_or(0));
+    let exponent = i32::from(top & EXPONENT).max(1) - BIAS - shift as i32 + (largest >> 1) as i32;
+    if significand != 0 && exponent >= largest as i32 {
+        return Some(infinite);
+    }
+    // A number with the smallest exponent has a smaller significand.
+    let dropped = 63 - fraction_bits + 1_i32.saturating_sub(exponent).max(0) as u32;
+    if significand == 0 || dropped > 64 {
+        return Some(sign);
+    }
+    let (kept, rest) = (
+        significand >> dropped,
+        significand & ((1_u128 << dropped) - 1),
+    );
+    let half = 1_u128 << (dropped - 1);
+    let is_up = rest > half || rest == half && kept & 1 == 1;
+    let before = (exponent.max(1) - 1) as u64;
+    // The significand's first bit, and what rounding carries, add to the exponent.
+    let number = (before << fraction_bits) + kept as u64 + u64::from(is_up);
+    Some(sign | number)
+}
+
 /// The tag word from the abridged one and the registers themselves (Intel SDM volume 1, 10.5.1.1).
 fn tag(area: &[u8]) -> Option<u16> {
     let in_use = *area.get(X87_ABRIDGED_TAG)?;
@@ -140,5 +195,47 @@ mod tests {
         }
         // A processor without AVX-512.
         assert_eq!(Extended::Zmm(0).read(&vec![0; 832]), None);
+    }
+
+    /// Returns st0 as a `float` and as a `double`.
+    fn both(significand: u64, top: u16) -> (f32, f64) {
+        let mut area = vec![0; 512];
+        area[X87_AT..X87_AT + 8].copy_from_slice(&significand.to_le_bytes());
+        area[X87_AT + 8..X87_AT + 10].copy_from_slice(&top.to_le_bytes());
+        let single = x87_number(&area, 0, 4).unwrap();
+        let double = x87_number(&area, 0, 8).unwrap();
+        (
+            f32::from_le_bytes(single.try_into().unwrap()),
+            f64::from_le_bytes(double.try_into().unwrap()),
+        )
+    }
+
+    #[test]
+    fn numbers_of_the_x87_unit_are_rounded_as_it_stores_them() {
+        const ONE: u64 = 1 << 63;
+        assert_eq!(both(0xc000_0000_0000_0000, 0x3fff), (1.5, 1.5));
+        assert_eq!(both(ONE, 0xbfff), (-1.0, -1.0));
+        assert_eq!(both(0, 0), (0.0, 0.0));
+        let (single, double) = both(0, 0x8000);
+        assert!(single.is_sign_negative() && double.is_sign_negative());
+        // A third: rounded up as a float, down as a double.
+        assert_eq!(both(0xaaaa_aaaa_aaaa_aaab, 0x3ffd), (1.0 / 3.0, 1.0 / 3.0));
+        // Half a unit in the last place goes to the even number.
+        assert_eq!(both(ONE | 1 << 39, 0x3fff).0, 1.0);
+        assert_eq!(both(ONE | 3 << 39, 0x3fff).0, 1.0 + 2.0 * f32::EPSILON);
+        assert_eq!(both(ONE | 1 << 10, 0x3fff).1, 1.0);
+        assert_eq!(both(u64::MAX, 0x3fff), (2.0, 2.0));
+        assert_eq!(both(ONE, 0x7fff), (f32::INFINITY, f64::INFINITY));
+        assert_eq!(both(ONE, 0x7000), (f32::INFINITY, f64::INFINITY));
+        assert_eq!(both(u64::MAX, 0x407e), (f32::INFINITY, 2.0_f64.powi(128)));
+        let (single, double) = both(ONE | 1 << 62, 0xffff);
+        assert!(single.is_nan() && double.is_nan());
+        // Numbers below the least normal one.
+        assert_eq!(both(ONE, 0x3fff - 149).0, f32::from_bits(1));
+        assert_eq!(both(ONE, 0x3fff - 150).0, 0.0);
+        assert_eq!(both(ONE | 1, 0x3fff - 150).0, f32::from_bits(1));
+        assert_eq!(both(u64::MAX, 0x3fff - 127).0, f32::MIN_POSITIVE);
+        assert_eq!(both(ONE, 0x3fff - 1074).1, f64::from_bits(1));
+        assert_eq!(both(ONE, 1), (0.0, 0.0));
     }
 }

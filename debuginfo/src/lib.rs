@@ -38,6 +38,7 @@ mod functions;
 pub mod fuzzing;
 mod glob;
 mod kept;
+mod limit;
 mod lines;
 pub mod location;
 mod machine;
@@ -76,6 +77,7 @@ pub use error::{Error, Result, Warning};
 pub use extended::Extended;
 pub use functions::{brief_name, short_name, short_name_at, told_apart, without_arguments};
 pub use glob::Glob;
+pub use limit::{GivenUp, Limit};
 pub use lines::{
     CallAt, FunctionPlace, InlinedCall, InlinedCopy, LineError, LineGoal, LinePlace, Look,
     SourceCopies, SourceError, SourceLine, SourceText, Standing, StepLine, names_function,

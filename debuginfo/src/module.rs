@@ -184,3 +184,16 @@ impl Module {
         &self.variables
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn separate_debug_files_are_searched_where_distributions_install_them() {
+        let options = OpenOptions::new();
+        assert_eq!(options.search.debug_dirs, [PathBuf::from("/usr/lib/debug")]);
+        let other = options.debug_dirs([PathBuf::from("/opt/debug")]);
+        assert_eq!(other.search.debug_dirs, [PathBuf::from("/opt/debug")]);
+    }
+}

@@ -185,6 +185,36 @@ fn frames_are_found_by_debug_frame_where_there_is_no_other_table() {
     assert!(agrees(&bench, &path) > 50);
 }
 
+/// A function that jumped to the one which calls a function that never returns: the return address is behind the last instruction.
+#[test]
+fn tail_calls_before_a_call_that_never_returns_are_those_of_gdb() {
+    const SOURCE: &str = "#include <stdlib.h>
+volatile int sink;
+__attribute__((noinline, noreturn)) void stop_here(void) { sink++; exit(0); }
+__attribute__((noinline)) void last(int x) { sink++; if (x) stop_here(); sink = x; }
+__attribute__((noinline)) void middle(int x) { sink++; last(x + sink); }
+__attribute__((noinline)) int first(int x) { sink++; middle(x); return sink + 1; }
+int main(int c, char **v) { return first(c) + sink; }
+";
+    let bench = Bench::new();
+    let source = bench.write("tails.c", SOURCE);
+    let path = bench.compile("gcc", &source, "tails", &["-g", "-O2"]);
+    let all = stops(&bench, &path);
+    assert_eq!(all.len(), 1);
+    let theirs = all[0].frames.iter().take(5);
+    let theirs = theirs.map(|frame| (plain(&frame.name), frame.kind == "tail", frame.line));
+    let core = CoreFile::open(&all[0].core);
+    let ours = backtrace(&core.space, &core.thread(all[0].tid), 1000).frames;
+    let ours = ours.iter().take(5).map(|frame| {
+        let name = plain(frame.function.as_deref().unwrap_or_default());
+        let line = frame.source.as_ref().map_or(0, |source| source.line);
+        (name, frame.is_tail_call, line)
+    });
+    let ours: Vec<_> = ours.collect();
+    assert_eq!(ours, theirs.collect::<Vec<_>>());
+    assert_eq!(ours[2], ("middle".to_owned(), true, 5));
+}
+
 #[test]
 fn frames_of_split_debug_files_are_those_of_gdb() {
     let bench = Bench::new();

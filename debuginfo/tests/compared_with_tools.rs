@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Bench, open, program, run, tools};
-use debuginfo::{Function, Module, SymbolKind, ValueKind};
+use debuginfo::{Function, Module, Svma, SymbolKind, ValueKind};
 
 fn symbols_agree(path: &Path, module: &Module) -> usize {
     let ours = module.symbols();
@@ -373,4 +373,23 @@ fn system_programs() {
         symbols_agree(path, &module);
         assert!(stubs_agree(path, &module) > 50, "{name}");
     }
+}
+
+/// What precedes the first stub resolves names for all of them, and has no symbol. gdb leaves it unnamed, too.
+#[test]
+fn code_between_symbols_of_two_sections_has_no_name() {
+    const STUB: u64 = 16;
+    let bench = Bench::new();
+    let source = bench.write(
+        "stubs.c",
+        "#include <stdio.h>\nint main(void) { return puts(\"hello\"); }\n",
+    );
+    let options = ["-O1", "-fcf-protection=none", "-Wl,-z,lazy"];
+    let module = open(&bench.compile("gcc", &source, "stubs", &options));
+    let mut stubs = module.plt_entries().iter();
+    let puts = stubs.find(|stub| stub.symbol == "puts");
+    let puts = puts.expect("it calls puts by a stub").svma;
+    let named = |svma: u64| module.symbol_at(Svma(svma));
+    assert_eq!(named(puts.0 - STUB), None);
+    assert_eq!(named(puts.0 + 6), Some(("puts@plt".to_owned(), puts)));
 }

@@ -9,9 +9,9 @@ mod core_file;
 mod stopped;
 
 use common::Bench;
-use debuginfo::{Diagnostic, Value, backtrace};
-use expr::{Calls, Context};
-use stopped::{all_say, is_known, said, stopped};
+use debuginfo::{Diagnostic, Value};
+use expr::Calls;
+use stopped::{all_say, in_frame, is_known, said, stopped};
 
 const CLASSES: &str = "struct Base { virtual ~Base() = default; int b = 1; };
 struct L : virtual Base { int l = 2; };
@@ -242,19 +242,11 @@ int main() { D d; use(&d); return d.f(1) + d.A::f(2) + d.B::f(3); }
     let source = bench.write("bases.cpp", SOURCE);
     let path = bench.compile("g++", &source, "bases", &["-g", "-O0"]);
     let core = &stopped(&bench, &path, "use", 0)[0];
-    let thread = core.thread(core.threads[0].tid);
-    let frames = backtrace(&core.space, &thread, 64).frames;
-    let context = Context {
-        space: &core.space,
-        machine: &thread,
-        frames: &frames,
-        index: 0,
-        calls: Some(&Receivers),
-        kept: None,
-    };
     let address = |text: &str| {
         let parsed = expr::parse(text).expect("it is an expression");
-        let value = expr::evaluate(&parsed, &context);
+        let value = in_frame(core, 0, Some(&Receivers), |context| {
+            expr::evaluate(&parsed, context)
+        });
         let value = value.unwrap_or_else(|error| panic!("{text}: {error}"));
         value.as_address().expect("it is a pointer")
     };

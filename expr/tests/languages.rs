@@ -203,32 +203,55 @@ fn fortran_is_as_gdb_sees_it() {
     }
 }
 
+/// A variable or an expression of a frame.
+struct Both {
+    level: usize,
+    name: String,
+    ours: String,
+    theirs: String,
+}
+
+/// Returns what both show, of the variables of all frames and of the expressions.
+fn both(bench: &Bench, path: &Path, questions: &Questions) -> Vec<Both> {
+    let (core, tid, frames) = seen_by_gdb(bench, path, questions);
+    let core = CoreFile::open(&core);
+    let thread = core.thread(tid);
+    let found = backtrace(&core.space, &thread, 64).frames;
+    let of_frame = |frame: &Frame| {
+        let context = Context {
+            space: &core.space,
+            machine: &thread,
+            frames: &found,
+            index: frame.level,
+            calls: None,
+            kept: None,
+        };
+        let named = frame.variables.iter().filter(|(name, _)| !name.is_empty());
+        let both = named.map(|(name, theirs)| Both {
+            level: frame.level,
+            name: name.clone(),
+            ours: evaluated(&name.replace('%', "."), &context),
+            theirs: theirs.clone(),
+        });
+        both.collect::<Vec<_>>()
+    };
+    frames.iter().flat_map(of_frame).collect()
+}
+
+fn is_known(said: &str) -> bool {
+    let unknown = ["<unknown", "<optimized", "<error", "<synthetic"];
+    !unknown.iter().any(|no| said.contains(no))
+}
+
 #[test]
 fn optimised_fortran_is_the_same_or_unknown() {
     let bench = Bench::new();
     let answers = |level: &str| {
         let options = ["-g", level, "-fno-inline", "-fno-ipa-cp", "-fno-ipa-sra"];
         let path = bench.compile("gfortran", &program("arrays.f90"), level, &options);
-        let (core, tid, frames) = seen_by_gdb(&bench, &path, &FORTRAN);
-        let core = CoreFile::open(&core);
-        let thread = core.thread(tid);
-        let found = backtrace(&core.space, &thread, 64).frames;
-        let mut answers = BTreeMap::new();
-        for frame in &frames {
-            let context = Context {
-                space: &core.space,
-                machine: &thread,
-                frames: &found,
-                index: frame.level,
-                calls: None,
-                kept: None,
-            };
-            for (name, _) in frame.variables.iter().filter(|(name, _)| !name.is_empty()) {
-                let said = evaluated(&name.replace('%', "."), &context);
-                answers.insert((frame.level, name.clone()), said);
-            }
-        }
-        answers
+        let all = both(&bench, &path, &FORTRAN).into_iter();
+        all.map(|both| ((both.level, both.name), both.ours))
+            .collect::<BTreeMap<_, _>>()
     };
     let right = answers("-O0");
     for level in ["-O1", "-O2"] {
@@ -237,9 +260,7 @@ fn optimised_fortran_is_the_same_or_unknown() {
             let Some(right) = right.get(&(frame, name.clone())) else {
                 continue;
             };
-            let is_known = !["<unknown", "<optimized", "<error"]
-                .iter()
-                .any(|no| said.contains(no));
+            let is_known = is_known(&said);
             known += usize::from(is_known && said == *right);
             let lies = ["no object address", "has no elements"]
                 .iter()
@@ -262,14 +283,42 @@ const ADA: Questions = Questions {
     ],
 };
 
+/// Builds the Ada program.
+fn arrays_in_ada(bench: &Bench, level: &str) -> PathBuf {
+    std::fs::copy(program("arrays.adb"), bench.path("arrays.adb")).unwrap();
+    let mut gnatmake = Command::new("gnatmake");
+    gnatmake.args(["-q", "-g", level, "arrays.adb"]);
+    run(gnatmake.current_dir(bench.dir()));
+    bench.path("arrays")
+}
+
 #[test]
 fn ada_is_as_gdb_sees_it() {
     let bench = Bench::new();
-    std::fs::copy(program("arrays.adb"), bench.dir().join("arrays.adb")).unwrap();
-    let mut gnatmake = Command::new("gnatmake");
-    gnatmake.args(["-q", "-g", "-O0", "arrays.adb"]);
-    run(gnatmake.current_dir(bench.dir()));
-    judged(&bench, &bench.dir().join("arrays"), &ADA, &[], 33);
+    let path = arrays_in_ada(&bench, "-O0");
+    judged(&bench, &path, &ADA, &[], 33);
+}
+
+#[test]
+fn optimised_ada_is_as_gdb_sees_it_or_unknown() {
+    for level in ["-O1", "-O2"] {
+        let bench = Bench::new();
+        let path = arrays_in_ada(&bench, level);
+        let (mut wrong, mut alike) = (Vec::new(), 0);
+        let all = both(&bench, &path, &ADA).into_iter();
+        for one in all.filter(|both| is_known(&both.theirs)) {
+            let is_alike = same(&one.ours, &one.theirs);
+            alike += usize::from(is_alike);
+            if !is_alike && is_known(&one.ours) {
+                let Both {
+                    name, ours, theirs, ..
+                } = one;
+                wrong.push(format!("{name}:\n  {ours}\nand not\n  {theirs}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{level}: {}", wrong.join("\n"));
+        assert!(alike >= 8, "only {alike} of {level}");
+    }
 }
 
 #[test]

@@ -545,3 +545,87 @@ int main(void) { return run(wide); }
     let reason = "a long double or 128-bit number inside a location expression is not supported";
     assert!(narrow.contains(reason), "{narrow}");
 }
+
+/// Where gcc computes with the x87 (`-mfpmath=387`), its registers hold variables of all floating-point types, in one format.
+#[test]
+fn numbers_on_the_x87_stack_are_those_of_their_types() {
+    const SOURCE: &str = "float factor = 1.5f;
+double more = 2.25;
+__attribute__((noinline)) float single(float a) {
+  float x = a;
+  x *= factor; __asm__ volatile(\"at_single: nop\"); x += factor;
+  return x;
+}
+__attribute__((noinline)) double twice(double a) {
+  double y = a;
+  y *= more; __asm__ volatile(\"at_twice: nop\"); y += more;
+  return y;
+}
+int main(int c, char **v) { return (int)single(c) + (int)twice(c); }
+";
+    let bench = Bench::new();
+    let source = bench.write("x87.c", SOURCE);
+    let path = bench.compile("gcc", &source, "x87", &["-g", "-O1", "-mfpmath=387"]);
+    // Behind the `nop`, the location adds: the instruction that does is next.
+    for (place, name, held, sum) in [
+        ("*at_single", "x", "1.5", "3"),
+        ("*at_twice", "y", "2.25", "4.5"),
+    ] {
+        let cores = stopped(&bench, &path, place, 1);
+        all_say(&cores[0], 0, &[(name, held)]);
+        all_say(&cores[1], 0, &[(name, sum)]);
+    }
+}
+
+/// g++ describes `char8_t` as an unsigned integer.
+#[test]
+fn characters_of_utf_8_are_text() {
+    const SOURCE: &str = "void use(void *, void *) {}
+int main() {
+  char8_t one = u8'a', none = 0, high = 200, text[] = u8\"h\\u00e9llo\";
+  const char8_t *to = text;
+  use(&one, &to);
+}
+";
+    for compiler in ["g++", "clang++"] {
+        let bench = Bench::new();
+        let source = bench.write("utf8.cpp", SOURCE);
+        let path = bench.compile(compiler, &source, "utf8", &["-std=c++20", "-g", "-O0"]);
+        let core = &stopped(&bench, &path, "use", 0)[0];
+        let expected = [
+            ("one", "97 'a'"),
+            ("none", r"0 '\000'"),
+            ("high", r"200 '\310'"),
+            ("text", "\"h\u{e9}llo\""),
+            ("text[1]", r"195 '\303'"),
+            ("one + 1", "98"),
+        ];
+        all_say(core, 1, &expected);
+        let text = said(core, 1, "to");
+        assert!(text.ends_with("\"h\u{e9}llo\""), "{compiler}: {text}");
+    }
+}
+
+/// gcc -O2 keeps a structure's members apart, and drops each as soon as it is no longer needed.
+#[test]
+fn a_first_member_that_is_gone_does_not_hide_the_second() {
+    const SOURCE: &str = "struct pair { long first, second; };
+volatile long sink;
+__attribute__((noinline)) long work(long x) {
+  struct pair p = {x * 3 + sink, x * 5 + sink};
+  sink = p.first; sink = 0;
+  __asm__ volatile(\"at_work: nop\" : : : \"rax\", \"rcx\", \"rdx\", \"rsi\", \"rdi\", \"r8\", \"r9\", \"r10\", \"r11\");
+  sink = p.second;
+  return 0;
+}
+int main(int c, char **v) { return (int)work(c + 6); }
+";
+    let bench = Bench::new();
+    let source = bench.write("apart.c", SOURCE);
+    let path = bench.compile("gcc", &source, "apart", &["-g", "-O2"]);
+    let cores = stopped(&bench, &path, "*at_work", 1);
+    let gone = "<optimized out>";
+    let whole = format!("{{first = {gone}, second = 35}}");
+    let expected = [("p", whole.as_str()), ("p.first", gone), ("p.second", "35")];
+    all_say(&cores[1], 0, &expected);
+}

@@ -333,3 +333,108 @@ fn a_descriptor_that_is_not_set_up_is_unknown() {
         );
     }
 }
+
+const TWO: &str =
+    "#define NAMESPACE(NAME, COUNT, ON, LEVEL, SHORT, LONG, TOTAL) namespace NAME { \\
+  static int count = COUNT; enum { Level = LEVEL }; typedef LONG Unit; \\
+  struct Box { \\
+    enum Mode { On = ON, Off = ON + 1 }; typedef SHORT Num; static int total; \\
+    Mode mode = On; Num num = 2; Unit unit = 0; \\
+    void method() { \\
+      auto outer = [](int k) { auto inner = [k](int j) { NAME##_lambda(j + k); }; inner(k); }; \\
+      outer(1 + count + Level); \\
+      struct Local { typedef char Num; Num n = 1; void run() { NAME##_local(n); } }; \\
+      Local().run(); \\
+    } \\
+    template <class T> void generic(T t) { [=](auto k) { NAME##_generic(k + t); }(2); } \\
+  }; \\
+  int Box::total = TOTAL; \\
+  void free() { [] { NAME##_free(count); }(); } }
+#define MARK __attribute__((noinline)) void
+MARK a_lambda(int) {} MARK a_local(int) {} MARK a_generic(int) {} MARK a_free(int) {}
+MARK b_lambda(int) {} MARK b_local(int) {} MARK b_generic(int) {} MARK b_free(int) {}
+NAMESPACE(a, 1, 3, 10, short, char, 21)
+NAMESPACE(b, 2, 4, 20, long, long, 22)
+int main() {
+  a::Box x; b::Box y;
+  x.method(); y.method(); x.generic('a'); y.generic(1L); a::free(); b::free();
+}
+";
+
+/// What a class and a namespace declare is in scope in the lambdas and local classes of their functions, too.
+#[test]
+fn lambdas_and_local_classes_see_the_scopes_around_their_functions() {
+    let of_space = [("count", "2"), ("(int)Level", "20"), ("sizeof(Unit)", "8")];
+    let of_class = [("(int)On", "4"), ("(int)Off", "5"), ("total", "22")];
+    for compiler in ["g++", "clang++"] {
+        let bench = Bench::new();
+        let source = bench.write("two.cpp", TWO);
+        let path = bench.compile(compiler, &source, "two", &["-std=c++17", "-g", "-O0"]);
+        for (place, own) in [
+            ("b_lambda", &[("sizeof(Num)", "8")][..]),
+            ("b_local", &[("sizeof(Num)", "1"), ("sizeof(Box)", "24")]),
+            ("b_generic", &[("sizeof(Num)", "8"), ("sizeof(T)", "8")]),
+        ] {
+            let core = stopped(&bench, &path, place);
+            let what = format!("{compiler}: {place}");
+            all_say(&core, &what, own);
+            all_say(&core, &what, &of_class);
+            all_say(&core, &what, &of_space);
+        }
+        let core = stopped(&bench, &path, "b_free");
+        all_say(&core, compiler, &of_space);
+    }
+}
+
+const GIVEN: &str =
+    "__attribute__((noinline)) void mark(int n) { asm volatile(\"\" :: \"r\"(n) : \"memory\"); }
+struct Base { int N = 30; };
+template <int N, int Other> int outer(int a) {
+  struct Local : Base { int own = 4; void run() { mark(own + N + Other); } };
+  Local local;
+  local.run();
+  return a + local.N;
+}
+int main(int argc, char **) { return outer<7, 8>(argc) == 0; }
+";
+
+/// What a local class inherits hides what was given to the template around it.
+#[test]
+fn members_come_before_template_parameters_of_functions_around() {
+    for compiler in ["g++", "clang++"] {
+        let bench = Bench::new();
+        let source = bench.write("given.cpp", GIVEN);
+        let path = bench.compile(compiler, &source, "given", &["-g", "-O0"]);
+        let core = stopped(&bench, &path, "mark");
+        all_say(
+            &core,
+            compiler,
+            &[("N", "30"), ("own", "4"), ("Other", "8")],
+        );
+    }
+}
+
+const NODES: &str = "void one(void) {}
+void two(void) {}
+int first(void) { struct node { char c; } n = { 1 }; typedef short word; word w = 2; one(); return n.c + w; }
+int second(void) {
+  struct node { long l[3]; } n = { { 1, 2, 3 } }; typedef long word; word w = 2;
+  two();
+  return n.l[0] + w;
+}
+int main(void) { return first() + second(); }
+";
+
+#[test]
+fn a_type_of_a_function_is_its_own() {
+    for compiler in ["gcc", "clang"] {
+        let bench = Bench::new();
+        let source = bench.write("nodes.c", NODES);
+        let path = bench.compile(compiler, &source, "nodes", &["-g", "-O0"]);
+        for (place, node, word) in [("one", "1", "2"), ("two", "24", "8")] {
+            let core = stopped(&bench, &path, place);
+            let sizes = [("sizeof(struct node)", node), ("sizeof(word)", word)];
+            all_say(&core, place, &sizes);
+        }
+    }
+}

@@ -12,6 +12,7 @@ use super::parts::{self, Parts};
 use super::{Context, Piece, ValuePlace, base, locate, tls};
 use crate::dies::{Die, Home};
 use crate::dwarf::Slice;
+use crate::extended::x87_number;
 use crate::machine::{Certainty, Register, Unknown};
 use crate::types::{DieId, Type};
 use crate::units::root_attributes;
@@ -50,7 +51,7 @@ pub(super) struct Evaluator<'c, 'x, 't, 'a> {
 /// Why a location that computes with numbers of 80 or 128 bits is unknown: gimli's evaluator has no such type.
 const TOO_WIDE: &str =
     "a long double or 128-bit number inside a location expression is not supported";
-/// The registers of the x87, in DWARF's numbering: st0 to st7. They hold a `long double` each.
+/// The registers of the x87, in DWARF's numbering: st0 to st7.
 const X87: std::ops::Range<u16> = 33..41;
 
 fn damaged(error: gimli::Error) -> Unknown {
@@ -515,12 +516,25 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
         Ok(value)
     }
 
+    /// Returns a number of `length` bytes in a register of the x87.
+    fn x87(&self, number: u16, length: usize) -> Result<Vec<u8>, Unknown> {
+        let unknown = || Unknown::because("it is on the x87 stack");
+        let area = self.context.site.machine.extended().ok_or_else(unknown)?;
+        x87_number(&area, usize::from(number), length).ok_or_else(unknown)
+    }
+
     fn typed_register(&self, number: u16, base: UnitOffset) -> Result<Number, Unknown> {
         let ty = self.base_type(base)?;
         if (Register::XMM0.0..Register::XMM0.0 + 16).contains(&number) {
             let (bytes, certainty) = self.context.site.machine.vector(Register(number))?;
             self.note(certainty);
             return parse(ty, &bytes);
+        }
+        if X87.contains(&number)
+            && let ValueType::F32 | ValueType::F64 = ty
+        {
+            let length = if ty == ValueType::F32 { 4 } else { 8 };
+            return parse(ty, &self.x87(number - X87.start, length)?);
         }
         let value = match self.is_everywhere {
             true => self.base_register(Register(number))?,

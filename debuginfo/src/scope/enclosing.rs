@@ -15,7 +15,7 @@ use crate::location::{self, FrameContext, StaticLink};
 use crate::machine::Unknown;
 use crate::model::Svma;
 use crate::module::Module;
-use crate::types::{DieId, Language, with_session};
+use crate::types::{DieId, Language, qualified, with_session};
 
 /// Functions around one function, at most.
 const MAX_AROUND: usize = 32;
@@ -48,6 +48,19 @@ impl Enclosing {
     /// Returns its DIE.
     pub(super) fn die(&self) -> Option<DieId> {
         self.outer.dies.first().copied()
+    }
+
+    /// Returns the DIE that declares it.
+    pub(super) fn declared(&self) -> Option<DieId> {
+        self.outer.dies.last().copied()
+    }
+
+    /// Returns its name with the namespaces and classes around it.
+    pub(super) fn full_name(&self) -> String {
+        match self.declared() {
+            Some(declared) => qualified(self.module.types(), declared, &self.outer.name),
+            None => self.outer.name.clone(),
+        }
     }
 
     /// Lists the variables called `name` of all its blocks. Of several, those that are declared behind the nested function are

@@ -5,21 +5,14 @@
 
 use std::cmp::Reverse;
 
-use gimli::constants as dw;
-
-use super::enclosing::around;
-use super::functions::{class_ids, copies_at, declared_at, ranges};
+use super::local_types::{self, LocalType};
 use crate::address_space::Mapped;
-use crate::dies::{Die, DieReader};
 use crate::location::FrameContext;
-use crate::model::Svma;
 use crate::module::Module;
-use crate::types::{DieId, EntryKind, Language, Type, name_fit, qualified, with_session};
+use crate::types::{DieId, EntryKind, Language, Type, name_fit, qualified};
 
 /// Enumerations examined that have an enumerator of one name, at most.
 const MAX_CANDIDATES: usize = 256;
-/// Depth of nested blocks that are searched.
-const MAX_DEPTH: usize = 64;
 
 /// Finds the enumerators that `name` refers to. Searches in this order: the blocks of the function at the site, its
 /// unit, its module, the program. The first place with any determines the result.
@@ -118,109 +111,23 @@ fn local_ones(site: &FrameContext<'_>, name: &str, is_strict: bool) -> Vec<(Type
     };
     let module = &mapped.module;
     let svma = mapped.svma(site.lookup_pc);
-    let own = |all: &[DieId]| {
-        let types = all.iter().map(|id| Type::at(module, *id));
+    let own = |all: &[LocalType]| {
+        let all = all.iter().filter(|one| one.is_enumeration);
+        let types = all.map(|one| Type::at(module, one.id));
         let found = types.filter_map(|ty| {
             let (_, value) = fitting(&ty, None, name)?;
             Some((ty, value))
         });
         found.collect::<Vec<_>>()
     };
-    let first = |all: &[Vec<DieId>]| {
+    let first = |all: &[Vec<LocalType>]| {
         let mut found = all.iter().map(|all| own(all));
         found.find(|found| !found.is_empty()).unwrap_or_default()
     };
-    let read = || enumerations(site, module, svma, is_strict);
+    let read = || local_types::read(site, module, svma, is_strict);
     if !is_strict {
         return first(&read());
     }
     let around = module.variables().around(svma, site.inline_depth);
-    first(around.enumerations.get_or_init(read))
-}
-
-/// Lists the enumerations declared in each function and class that [`local_ones`] looks into.
-fn enumerations(
-    site: &FrameContext<'_>,
-    module: &Module,
-    svma: Svma,
-    is_strict: bool,
-) -> Vec<Vec<DieId>> {
-    let within = is_strict.then_some(svma.0);
-    let copies = copies_at(module, svma);
-    let own = copies.iter().take(site.inline_depth + 1).rev().copied();
-    // What a call is inlined into is not around it in the source.
-    let own = own.take(if is_strict { 1 } else { copies.len() });
-    let outer = around(site).into_iter();
-    let outer = outer.filter_map(|outer| outer.die());
-    let of_function = |function: DieId| {
-        let types = with_session(module.entries(), function, |session, die| {
-            let mut found = Vec::new();
-            for die in session.chain(die) {
-                declared_in(session, &die, (MAX_DEPTH, within), &mut found);
-            }
-            found
-        });
-        types.unwrap_or_default()
-    };
-    let declared = declared_at(module, svma, site.inline_depth);
-    let classes = declared.map_or_else(Vec::new, |declared| class_ids(module, declared));
-    let of_classes = classes.into_iter().flat_map(|class| {
-        let found = with_session(module.entries(), class, of_class);
-        found.unwrap_or_default()
-    });
-    let own = own.map(of_function).chain(of_classes);
-    own.chain(outer.map(of_function)).collect()
-}
-
-/// Lists the enumerations of a class, then those of its bases, and so on.
-fn of_class<'a>(session: &DieReader<'_, 'a>, class: &Die<'a>) -> Vec<Vec<DieId>> {
-    let mut levels = Vec::new();
-    let mut classes = vec![class.clone()];
-    while !classes.is_empty() && levels.len() < MAX_DEPTH {
-        let (mut found, mut bases) = (Vec::new(), Vec::new());
-        for class in &classes {
-            session.each_child(class, |tag, offset| {
-                let child = class.sibling(offset);
-                match tag {
-                    dw::DW_TAG_enumeration_type => found.push(DieId::of(&child)),
-                    dw::DW_TAG_inheritance => {
-                        bases.extend(session.follow(&child, dw::DW_AT_type));
-                    }
-                    _ => {}
-                }
-                found.len() < MAX_CANDIDATES && bases.len() < MAX_CANDIDATES
-            });
-        }
-        levels.push(found);
-        classes = bases;
-    }
-    levels
-}
-
-/// Collects the enumerations that a function or block declares, in blocks to a depth, or only in those that contain an
-/// address.
-fn declared_in<'a>(
-    session: &DieReader<'_, 'a>,
-    die: &Die<'a>,
-    (depth, within): (usize, Option<u64>),
-    found: &mut Vec<DieId>,
-) {
-    let mut blocks = Vec::new();
-    session.each_child(die, |tag, offset| {
-        match tag {
-            dw::DW_TAG_enumeration_type => found.push(DieId::of(&die.sibling(offset))),
-            dw::DW_TAG_lexical_block => blocks.push(die.sibling(offset)),
-            _ => {}
-        }
-        found.len() < MAX_CANDIDATES
-    });
-    if depth > 0 {
-        for block in blocks {
-            let covers =
-                |(begin, end): (u64, u64)| within.is_none_or(|at| (begin..end).contains(&at));
-            if within.is_none() || ranges(session, &block).into_iter().any(covers) {
-                declared_in(session, &block, (depth - 1, within), found);
-            }
-        }
-    }
+    first(around.types.get_or_init(read))
 }

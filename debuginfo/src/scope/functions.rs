@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use gimli::constants as dw;
 
+use super::enclosing::{self, Enclosing};
 use crate::dies::{Die, DieReader, Home};
 use crate::location::FrameContext;
 use crate::model::Svma;
 use crate::module::Module;
 use crate::nesting::Scope;
-use crate::types::{DieId, Language, Type, language_of, qualified, with_session};
+use crate::types::{DieId, Language, Type, language_of, qualified, split_scope, with_session};
 
 /// Ranges read of one DIE, at most.
 const MAX_RANGES: usize = 1 << 12;
@@ -42,7 +43,8 @@ pub(super) fn copies_at(module: &Module, svma: Svma) -> Vec<DieId> {
     chain.map(id).collect()
 }
 
-/// Returns the qualified name of the function at the site, or an empty string if it is unknown.
+/// Returns the qualified name of the function at the site, or an empty string if it is unknown. In C++, the functions around it
+/// in the source, such as that of a lambda, are part of the name.
 pub fn scope_at(site: &FrameContext<'_>) -> String {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
         return String::new();
@@ -50,8 +52,26 @@ pub fn scope_at(site: &FrameContext<'_>) -> String {
     let (module, depth) = (&mapped.module, site.inline_depth);
     let svma = mapped.svma(site.lookup_pc);
     let around = module.variables().around(svma, depth);
-    let read = || name_at(module, svma, depth).unwrap_or_default();
+    let read = || match name_at(module, svma, depth) {
+        Some(own) if language_at(site) == Language::Cpp => within(&enclosing::around(site), own),
+        own => own.unwrap_or_default(),
+    };
     around.scope.get_or_init(read).clone()
+}
+
+/// Returns the qualified name of a function behind the names of those around it. A scope that a name shares with the one before is
+/// not repeated.
+fn within(around: &[Enclosing], own: String) -> String {
+    let outer = around.iter().rev().map(Enclosing::full_name);
+    let (mut path, mut shared) = (String::new(), String::new());
+    for name in outer.chain(std::iter::once(own)) {
+        if !path.is_empty() {
+            path.push_str("::");
+        }
+        path.push_str(name.strip_prefix(&shared).unwrap_or(&name));
+        shared = split_scope(&name).map_or_else(String::new, |(scope, _)| format!("{scope}::"));
+    }
+    path
 }
 
 /// Returns the qualified name of the function at `svma` that is nested in `inline_depth` inlined calls.
@@ -72,7 +92,7 @@ fn name_at(module: &Module, svma: Svma, inline_depth: usize) -> Option<String> {
     Some(qualified(module.types(), scope, &name))
 }
 
-/// Returns the classes that the function at the site is declared in, innermost first.
+/// Returns the classes that the function at the site, and those around it in the source, are declared in, innermost first.
 pub fn classes_at(site: &FrameContext<'_>) -> Vec<Type> {
     let Some(mapped) = site.space.at(site.lookup_pc) else {
         return Vec::new();
@@ -80,9 +100,17 @@ pub fn classes_at(site: &FrameContext<'_>) -> Vec<Type> {
     let module = &mapped.module;
     let svma = mapped.svma(site.lookup_pc);
     let around = module.variables().around(svma, site.inline_depth);
-    let read = || match declared_at(module, svma, site.inline_depth) {
-        Some(declared) => class_ids(module, declared),
-        None => Vec::new(),
+    let read = || {
+        let outer = enclosing::around(site).into_iter();
+        let own = declared_at(module, svma, site.inline_depth).into_iter();
+        let declared = own.chain(outer.filter_map(|outer| outer.declared()));
+        let mut found: Vec<DieId> = Vec::new();
+        for class in declared.flat_map(|declared| class_ids(module, declared)) {
+            if !found.contains(&class) {
+                found.push(class);
+            }
+        }
+        found
     };
     classes(module, around.classes.get_or_init(read))
 }

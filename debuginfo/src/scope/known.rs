@@ -11,6 +11,7 @@ use super::Variable;
 use super::enclosing::Outer;
 use super::imports::Imports;
 use super::linked::Linkage;
+use super::local_types::LocalType;
 use super::templates::Parameter;
 use super::vtables::Vtables;
 use crate::cache::Cache;
@@ -87,8 +88,8 @@ pub(super) struct Surroundings {
     pub functions: OnceLock<Vec<Outer>>,
     /// The classes that it is declared in, innermost first.
     pub classes: OnceLock<Vec<DieId>>,
-    /// The enumerations in the blocks around the place, then those of each function around.
-    pub enumerations: OnceLock<Vec<Vec<DieId>>>,
+    /// The types that each block, function and class around the place declares, innermost first.
+    pub types: OnceLock<Vec<Vec<LocalType>>>,
     /// The parameters of the templates that it is made of, innermost first.
     pub templates: OnceLock<Vec<Parameter>>,
 }

@@ -8,6 +8,7 @@ mod hidden_result;
 mod imports;
 mod known;
 mod linked;
+mod local_types;
 mod locals;
 mod modules;
 mod returned;
@@ -39,11 +40,12 @@ pub(crate) use imports::reach;
 pub use imports::{Imported, imported};
 pub use known::Described;
 pub(crate) use known::KnownVariables;
+pub use local_types::local_type;
 pub use locals::{has_variable, variables_at};
 pub use locals::{variable_at, variables_of, variables_of_copy};
 pub use modules::split_module;
 pub use returned::{result_type, returned};
-pub use templates::{template_type, template_value};
+pub use templates::{outer_template_value, template_type, template_value};
 pub use vtables::trait_object_type;
 
 /// Why a variable that is only declared has no value.

@@ -26,7 +26,7 @@ pub struct Near<'a> {
     pub function: &'a dyn Fn() -> String,
     /// Returns the full names that a name may mean because the source imports them.
     pub imported: &'a dyn Fn(&str) -> Vec<Imported>,
-    /// Returns the type that was given for a template parameter.
+    /// Returns the type that was given for a template parameter, or that a function or class around the code declares.
     pub given: &'a dyn Fn(&str) -> Option<Type>,
 }
 
@@ -99,7 +99,13 @@ fn find(space: &AddressSpace, context: Option<Near<'_>>, text: &str, signs: usiz
     }
     for word in ["struct", "class", "union", "enum"] {
         if let Some(name) = text.strip_prefix(word).filter(|r| r.starts_with(' ')) {
-            return in_modules(space, context, name.trim(), Some(word));
+            let name = name.trim();
+            let given = context.and_then(|near| (near.given)(name));
+            // A typedef may have the same name.
+            let given = given.map(|ty| ty.strip());
+            let is_it = |ty: &Type| is_a(Some(word), ty.kind()) && ty.plain_name() == Some(name);
+            let given = given.filter(is_it);
+            return given.or_else(|| in_modules(space, context, name, Some(word)));
         }
     }
     named(space, context, text)
@@ -193,13 +199,17 @@ fn in_module(
     };
     let own = near.and_then(|near| best_of_unit(module, name, wanted, near));
     let ty = own.or_else(|| best(module, name, wanted))?.definition();
-    let fits = match (word, ty.kind()) {
-        (Some("enum"), kind) => kind == TypeKind::Enum,
-        (Some("union"), kind) => kind == TypeKind::Union,
-        (Some("struct" | "class"), kind) => matches!(kind, TypeKind::Struct | TypeKind::Class),
+    is_a(word, ty.kind()).then_some(ty)
+}
+
+/// Returns whether the word before a type's name, such as `struct`, goes with its kind.
+fn is_a(word: Option<&str>, kind: TypeKind) -> bool {
+    match word {
+        Some("enum") => kind == TypeKind::Enum,
+        Some("union") => kind == TypeKind::Union,
+        Some("struct" | "class") => matches!(kind, TypeKind::Struct | TypeKind::Class),
         _ => true,
-    };
-    fits.then_some(ty)
+    }
 }
 
 /// Returns the type of the unit that the source refers to: in the innermost namespace around its function.

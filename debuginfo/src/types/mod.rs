@@ -4,6 +4,7 @@
 //! that it refers to are read on their own first use. Types that contain themselves, even damaged ones that do so by
 //! value, therefore never cause an endless walk.
 
+mod aliases;
 mod alignment;
 mod arrays;
 mod builtin;

@@ -4,7 +4,7 @@ use gimli::UnitOffset;
 use gimli::constants as dw;
 
 use super::arrays::{Bound, Dimension};
-use super::node::{DieId, Keyword, Qualifier, Shape};
+use super::node::{DieId, Keyword, Link, Qualifier, Shape};
 use super::read::with_session;
 use super::text::ANONYMOUS;
 use super::{Count, KnownTypes, Language, MAX_STEPS, Type};
@@ -16,6 +16,14 @@ use crate::nesting::ScopeTable;
 const MAX_PARAMETERS: usize = 64;
 /// Longest name, in bytes. Parts inside a longer one are omitted.
 const MAX_BYTES: usize = 1 << 14;
+
+/// The qualifiers, in the order in which they are written.
+const QUALIFIERS: [(&str, Qualifier); 4] = [
+    ("const", Qualifier::Const),
+    ("volatile", Qualifier::Volatile),
+    ("restrict", Qualifier::Restrict),
+    ("_Atomic", Qualifier::Atomic),
+];
 
 /// The tags that form scopes of types and variables.
 const SCOPES: [gimli::DwTag; 5] = [
@@ -137,7 +145,7 @@ fn declare(ty: &Type, inner: String, steps: usize) -> String {
             let class = declare(&class, String::new(), steps);
             declare(&target(), format!("{class}::*{inner}"), steps)
         }
-        Shape::Qualified(qualifier, _) => qualify(*qualifier, &target(), inner, steps),
+        Shape::Qualified(..) => qualify(ty, inner, steps),
         Shape::Array {
             element,
             dimensions,
@@ -206,6 +214,12 @@ fn declare_array(
     declare(element, declarator, steps)
 }
 
+/// Returns whether an array is written as in C, with `[]` behind its name.
+fn has_declarator(array: &Type) -> bool {
+    let others = [Language::Rust, Language::Fortran, Language::Ada];
+    !array.is_text() && !others.contains(&array.node().language)
+}
+
 /// Writes the declarator of a function: `inner` followed by the parameters.
 fn with_parameters(ty: &Type, variadic: bool, inner: String, steps: usize) -> String {
     let parameters = ty.parameters();
@@ -248,27 +262,69 @@ fn bounds(language: Language, dimension: &Dimension) -> String {
     }
 }
 
-fn qualify(qualifier: Qualifier, target: &Type, inner: String, steps: usize) -> String {
-    let word = match qualifier {
-        Qualifier::Const => "const",
-        Qualifier::Volatile => "volatile",
-        Qualifier::Restrict => "restrict",
-        Qualifier::Atomic => "_Atomic",
-    };
-    match target.node().shape {
+/// Writes a qualified type, with its qualifiers in the order that is usual in C.
+fn qualify(ty: &Type, inner: String, steps: usize) -> String {
+    let (mut qualifiers, target) = qualifiers(ty);
+    match &target.node().shape {
         // The pointer is constant, not its target.
         Shape::Pointer(_) if target.node().name.is_none() => {
-            declare(target, spaced(&format!(" {word}"), &inner), steps)
+            let words = words(&qualifiers);
+            declare(&target, spaced(&format!(" {words}"), &inner), steps)
+        }
+        // Compilers qualify an array, its elements or both: in C that is one qualifier (C17, 6.7.3), of the elements.
+        Shape::Array {
+            element,
+            dimensions,
+            ..
+        } if has_declarator(&target) => {
+            let element = Type::linked(target.module(), element);
+            let element = qualifiers.iter().fold(element, |element, qualifier| {
+                let link = Link::Made(Box::new(element.clone()));
+                element.made(Shape::Qualified(*qualifier, link), None)
+            });
+            declare_array(&target, &element, dimensions, inner, steps)
         }
         _ => {
-            let declared = declare(target, inner, steps);
-            let qualified = format!("{word} ");
-            // Compilers qualify an array and its elements: in C that is one qualifier (C17, 6.7.3).
-            match declared.starts_with(&qualified) {
-                true => declared,
-                false => qualified + &declared,
-            }
+            let declared = declare(&target, inner, steps);
+            let stated: Vec<Qualifier> = declared.split(' ').map_while(qualifier).collect();
+            qualifiers.retain(|one| !stated.contains(one));
+            prefixed(&words(&qualifiers), declared)
         }
+    }
+}
+
+/// Returns the qualifiers of a type, each once and in order, and the type without them.
+fn qualifiers(ty: &Type) -> (Vec<Qualifier>, Type) {
+    let (mut target, mut found) = (ty.clone(), Vec::new());
+    for _ in 0..MAX_STEPS {
+        let Shape::Qualified(qualifier, link) = &target.node().shape else {
+            break;
+        };
+        found.push(*qualifier);
+        target = Type::linked(target.module(), link);
+    }
+    let all = QUALIFIERS.iter().map(|(_, qualifier)| *qualifier);
+    let found = all.filter(|qualifier| found.contains(qualifier)).collect();
+    (found, target)
+}
+
+fn qualifier(word: &str) -> Option<Qualifier> {
+    let mut all = QUALIFIERS.iter();
+    let found = all.find(|(known, _)| *known == word)?;
+    Some(found.1)
+}
+
+fn words(qualifiers: &[Qualifier]) -> String {
+    let all = QUALIFIERS.iter();
+    let stated = all.filter(|(_, qualifier)| qualifiers.contains(qualifier));
+    let words: Vec<&str> = stated.map(|(word, _)| *word).collect();
+    words.join(" ")
+}
+
+fn prefixed(words: &str, declared: String) -> String {
+    match words.is_empty() {
+        true => declared,
+        false => format!("{words} {declared}"),
     }
 }
 

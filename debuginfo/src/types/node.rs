@@ -25,7 +25,7 @@ pub(crate) enum Link {
     Made(Box<Type>),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Node {
     /// `None` for a type that no DIE describes.
     pub id: Option<DieId>,

@@ -281,7 +281,9 @@ impl<'a> Reader<'_, '_, 'a> {
         };
         let signed_char = || TypeKind::Char { signed: true };
         match encoding {
-            dw::DW_ATE_signed if self.is_wide_character(die) => signed_char(),
+            // g++ describes these characters of C++ as integers.
+            dw::DW_ATE_signed if self.is_cpp(die, b"wchar_t") => signed_char(),
+            dw::DW_ATE_unsigned if self.is_cpp(die, b"char8_t") => TypeKind::Char { signed: false },
             // Some versions of Rust describe one-byte integers as characters. The names distinguish them.
             dw::DW_ATE_signed_char if !self.is_rust_byte(die) => signed_char(),
             dw::DW_ATE_unsigned_char if !self.is_rust_byte(die) => TypeKind::Char { signed: false },
@@ -302,9 +304,10 @@ impl<'a> Reader<'_, '_, 'a> {
         }
     }
 
-    fn is_wide_character(&self, die: &Die<'a>) -> bool {
+    /// Returns whether it is the type of C++ with this name.
+    fn is_cpp(&self, die: &Die<'a>, called: &[u8]) -> bool {
         let name = self.session.string(die, dw::DW_AT_name);
-        self.language == Language::Cpp && name.is_some_and(|n| n.slice() == b"wchar_t")
+        self.language == Language::Cpp && name.is_some_and(|n| n.slice() == called)
     }
 
     fn is_rust_byte(&self, die: &Die<'a>) -> bool {

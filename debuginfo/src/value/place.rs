@@ -2,7 +2,7 @@
 
 use super::padding::Used;
 use super::{Piece, ValuePlace};
-use crate::extended::Extended;
+use crate::extended::x87_number;
 use crate::machine::{Certainty, Machine, Register, Unknown};
 
 /// The number of st0 in DWARF's table (System V ABI, figure 3.36).
@@ -78,8 +78,8 @@ fn register_bytes(
     {
         let why = || Unknown::because("it is on the x87 stack");
         let area = machine.extended().ok_or_else(why)?;
-        let bytes = Extended::X87(usize::from(number)).read(&area);
-        return Ok((padded(bytes.ok_or_else(why)?), Certainty::Known));
+        let bytes = x87_number(&area, usize::from(number), length);
+        return Ok((bytes.ok_or_else(why)?, Certainty::Known));
     }
     let (value, mut certainty) = machine.register(register)?;
     let mut bytes = value.to_le_bytes().to_vec();

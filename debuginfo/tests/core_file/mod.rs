@@ -56,6 +56,8 @@ pub struct Thread {
     pub tid: u32,
     registers: BTreeMap<u16, u64>,
     vectors: Vec<[u8; 16]>,
+    /// The area of FXSAVE, with which that of XSAVE begins.
+    floating: Vec<u8>,
 }
 
 /// A mapped file.
@@ -125,6 +127,7 @@ impl CoreFile {
                     let thread = self.threads.last_mut().expect("registers come first");
                     let xmm = contents[XMM_AT..].chunks(16).take(16);
                     thread.vectors = xmm.map(|x| x.try_into().expect("16 bytes")).collect();
+                    thread.floating = contents.to_vec();
                 }
                 NT_FILE => self.files_note(contents),
                 _ => {}
@@ -210,6 +213,7 @@ fn thread(status: &[u8]) -> Thread {
         tid: number(status, TID_AT, 4) as u32,
         registers: registers.collect(),
         vectors: Vec::new(),
+        floating: Vec::new(),
     }
 }
 
@@ -240,5 +244,9 @@ impl Machine for CoreThread<'_> {
         let value = index.and_then(|index| self.thread.vectors.get(index));
         let value = value.ok_or_else(|| Unknown::because("not in the core file"))?;
         Ok((*value, Certainty::Known))
+    }
+
+    fn extended(&self) -> Option<Vec<u8>> {
+        Some(self.thread.floating.clone())
     }
 }

@@ -32,7 +32,7 @@ use crate::eval::strings::not_number_and_text;
 use crate::kept::Kept;
 use crate::number::{Number, compares};
 use debuginfo::location::{FrameContext, Piece, ValuePlace, at_frame};
-use debuginfo::scope::{imported, scope_at, template_type, unit_at};
+use debuginfo::scope::{imported, local_type, scope_at, template_type, unit_at};
 use debuginfo::types::{self, Near, Type, TypeKind};
 use debuginfo::value::trail::apart;
 use debuginfo::value::{Look, Value, ValueError};
@@ -207,13 +207,17 @@ pub fn evaluate(expr: &Expr, context: &Context<'_>) -> Result<Value, EvalError> 
     }
 }
 
-/// Returns the type of an expression. Pointers need not be valid, and nothing is called.
+/// Returns the type of an expression. Pointers need not be valid, and nothing is called. The name of a function has the
+/// function's type, although its value is a pointer.
 ///
 /// # Errors
 /// The expression has no meaning here. The error states the reason and the part that failed.
 pub fn type_of(expr: &Expr, context: &Context<'_>) -> Result<Type, EvalError> {
     with_evaluator(context, |evaluator| {
-        evaluator.wanting(Wants::Type, expr).map(|value| value.ty)
+        let ty = evaluator.wanting(Wants::Type, expr)?.ty;
+        let function = ty.target().filter(|_| evaluator.names_function(expr));
+        let function = function.filter(|target| target.kind() == TypeKind::Function);
+        Ok(function.unwrap_or(ty))
     })
 }
 
@@ -626,7 +630,8 @@ impl Evaluator<'_> {
         let has_frame = !self.context.frames.is_empty();
         let function = || scope_at(self.site);
         let imported = |name: &str| imported(self.site, name);
-        let given = |name: &str| template_type(self.site, name);
+        let given =
+            |name: &str| template_type(self.site, name).or_else(|| local_type(self.site, name));
         let near = has_frame.then(|| Near {
             address: self.site.lookup_pc,
             unit: unit_at(self.site),

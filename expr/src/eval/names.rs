@@ -8,7 +8,8 @@ use crate::number::{IntKind, Number};
 use debuginfo::location::FrameContext;
 use debuginfo::scope::{
     Variable, enumerators, function_type, globals, has_enumerator, imported, is_in_file,
-    language_at, local_enumerators, scope_at, template_value, variable_at, variables_at,
+    language_at, local_enumerators, outer_template_value, scope_at, template_value, variable_at,
+    variables_at,
 };
 use debuginfo::types::{Language, MemberOffset, Type, TypeKind, find_member};
 use debuginfo::value::{Value, ValueError};
@@ -87,6 +88,9 @@ impl Evaluator<'_> {
             if let Some(member) = self.member_of_object_in(depth, name, at)? {
                 return Ok(Some(member));
             }
+            if let Some(given) = self.given_around(depth, name) {
+                return Ok(Some(given.read(site)));
+            }
         }
         self.declared_around(name, at)
     }
@@ -114,11 +118,23 @@ impl Evaluator<'_> {
         variable_at(&site, name).or_else(|| template_value(&site, name))
     }
 
+    /// Finds the value of a template parameter of a function around that frame's function in the source.
+    pub(super) fn given_around(&self, inline_depth: usize, name: &str) -> Option<Variable> {
+        let site = FrameContext {
+            inline_depth,
+            ..*self.site
+        };
+        outer_template_value(&site, name)
+    }
+
     /// Returns whether `name` is a variable of the frame, of one that it is inlined into, or of a function around it in the
     /// source.
     pub(super) fn has_variable(&self, name: &str) -> bool {
         let mut depths = self.depths(name);
-        depths.any(|depth| self.variable_in(depth, name).is_some()) || self.is_declared_around(name)
+        let is_of = |depth| {
+            self.variable_in(depth, name).is_some() || self.given_around(depth, name).is_some()
+        };
+        depths.any(is_of) || self.is_declared_around(name)
     }
 
     pub(super) fn global(&self, name: &str) -> Option<Variable> {
@@ -167,6 +183,7 @@ impl Evaluator<'_> {
                 return false;
             }
             match self.member_of_object_in(depth, name, Span::default()) {
+                Ok(None) if self.given_around(depth, name).is_some() => return false,
                 Ok(None) => {}
                 found => return found.is_err(),
             }
@@ -286,6 +303,15 @@ impl Evaluator<'_> {
             true => entry_in(&space.foreign(self.site.lookup_pc), plain),
             false => None,
         }
+    }
+
+    /// Returns whether an expression is the name of a function, and not of a variable.
+    pub(super) fn names_function(&self, expr: &Expr) -> bool {
+        let ExprKind::Name(name) = &expr.kind else {
+            return false;
+        };
+        let is_local = || !matches!(self.local(name, expr.at, self.site), Ok(None));
+        self.function(name).is_some() && !is_local() && self.global(name).is_none()
     }
 
     /// Returns a pointer to the function that begins at `entry`.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use debuginfo::backtrace;
-use expr::{Context, is_type, parse_with};
+use expr::{Calls, Context, is_type, parse_with};
 use values::{RenderOptions, render};
 
 use crate::common::{Bench, run};
@@ -26,24 +26,38 @@ pub fn stopped(bench: &Bench, path: &Path, place: &str, steps: usize) -> Vec<Cor
     (0..=steps).map(|at| CoreFile::open(&core(at))).collect()
 }
 
-/// Returns the text of an expression's value in a frame.
-pub fn said(core: &CoreFile, frame: usize, text: &str) -> String {
+/// Calls `work` with a frame of the first thread. `calls` calls functions of the program.
+pub fn in_frame<T>(
+    core: &CoreFile,
+    frame: usize,
+    calls: Option<&dyn Calls>,
+    work: impl FnOnce(&Context<'_>) -> T,
+) -> T {
     let thread = core.thread(core.threads[0].tid);
     let frames = backtrace(&core.space, &thread, 64).frames;
-    let context = Context {
+    work(&Context {
         space: &core.space,
         machine: &thread,
         frames: &frames,
         index: frame,
-        calls: None,
+        calls,
         kept: None,
-    };
-    let is_type = |name: &str| is_type(name, &context);
-    let parsed = parse_with(text, &is_type).unwrap_or_else(|error| panic!("{text}: {error}"));
-    match expr::evaluate(&parsed, &context) {
-        Ok(value) => render(&value, &RenderOptions::default(), &thread, &core.space),
-        Err(error) => format!("<error: {error}>"),
-    }
+    })
+}
+
+/// Returns the text of an expression's value in a frame.
+pub fn said(core: &CoreFile, frame: usize, text: &str) -> String {
+    in_frame(core, frame, None, |context| {
+        let is_type = |name: &str| is_type(name, context);
+        let parsed = parse_with(text, &is_type).unwrap_or_else(|error| panic!("{text}: {error}"));
+        match expr::evaluate(&parsed, context) {
+            Ok(value) => {
+                let options = RenderOptions::default();
+                render(&value, &options, context.machine, context.space)
+            }
+            Err(error) => format!("<error: {error}>"),
+        }
+    })
 }
 
 pub fn is_known(said: &str) -> bool {

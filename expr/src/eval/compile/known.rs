@@ -62,6 +62,9 @@ pub fn known_local(name: &str, space: &AddressSpace, pc: u64) -> Option<Known> {
             if compiler.evaluator.capture(depth, name).is_some() {
                 return None;
             }
+            if let Some(given) = compiler.evaluator.given_around(depth, name) {
+                return place_of(compiler, &given);
+            }
         }
         let is_outside = compiler.evaluator.is_declared_around(name);
         (!is_outside).then_some(Known::Nothing)

@@ -37,6 +37,9 @@ impl Compiler<'_, '_> {
             if self.evaluator.capture(depth, name).is_some() {
                 return Err(not(format!("{name} is captured by a lambda")));
             }
+            if let Some(given) = self.evaluator.given_around(depth, name) {
+                return self.variable(&given).map(Some);
+            }
         }
         match self.evaluator.is_declared_around(name) {
             true => Err(not(format!("{name} is in the frame of another function"))),
