@@ -10,6 +10,11 @@
  * The self-contained runtime is told by the recorder whether the program can
  * ask about signals in ways that are not answered; then nothing is wanted.
  *
+ * In a program that the recorder has started, its first instruction is ours. In
+ * one that ran before, a thread does the same while all are stopped, and again
+ * when the recorder leaves the program running: what the program has asked the
+ * kernel for is then as before. Such a program gets no signal stacks.
+ *
  * Rules of this file: as in runtime.c. It has a signal handler, and errno is
  * the program's.
  */
@@ -49,6 +54,8 @@ static const uint8_t fatal[] = {
 
 /* 1: the handler is in use; 2: no longer. */
 static volatile uint32_t catching;
+/* 1: the program ran before the recorder came, with signal stacks of its own or none. */
+static uint32_t ran_before;
 /* 1: the program has entered a sandbox. */
 static volatile uint32_t sandboxed;
 /* The flags and masks that came with a default action, for later queries. */
@@ -349,7 +356,7 @@ hs_give_signal_stack (unsigned index)
 {
   stack_t there = { .ss_flags = 0 };
   uint64_t * noted;
-  if (catching != 1 || hs_in_sandbox
+  if (catching != 1 || ran_before || hs_in_sandbox
       || system_call (SYS_sigaltstack, 0, (long) &there, 0, 0) != 0
       || !(there.ss_flags & SS_DISABLE))
     return;
@@ -373,6 +380,23 @@ ours_into (struct hs_kernel_sigaction * action)
   action->flags = SA_SIGINFO | SA_ONSTACK | SA_RESTORER;
   action->restorer = (uint64_t) hs_trap_return;
   action->mask = ~0UL;
+}
+
+/* A default action, with the flags and the mask that came with it. */
+static struct hs_kernel_sigaction
+default_action (int signal)
+{
+  return (struct hs_kernel_sigaction) {
+    .flags = (unsigned) default_flags[signal],
+    .mask = default_masks[signal],
+  };
+}
+
+static void
+note_default (int signal, const struct hs_kernel_sigaction * found)
+{
+  default_flags[signal] = former_flags[signal] = (int) (found->flags & ~SA_RESTORER);
+  default_masks[signal] = former_masks[signal] = found->mask;
 }
 
 static int
@@ -400,12 +424,14 @@ hs_catch_signals (void)
     if (system_call (SYS_rt_sigaction, fatal[n], 0, (long) &found, 8) != 0
         || found.handler != 0)
       continue;
+    note_default (fatal[n], &found);
     ours_into (&ours);
     system_call (SYS_rt_sigaction, fatal[n], (long) &ours, 0, 8);
   }
 }
 
-/* Removes the handler: in a sandbox it could not do its work. */
+/* Removes the handler: in a sandbox it could not do its work, and a program that
+ * is left running has the actions that it had. */
 static void
 stop_catching (void)
 {
@@ -414,11 +440,51 @@ stop_catching (void)
   catching = 2;
   for (unsigned n = 0; n != sizeof fatal; n++)
   {
-    struct hs_kernel_sigaction found, usual = { 0, 0, 0, 0 };
+    struct hs_kernel_sigaction found, usual = default_action (fatal[n]);
     if (system_call (SYS_rt_sigaction, fatal[n], 0, (long) &found, 8) == 0
         && found.handler == (uint64_t) hs_on_fatal)
       system_call (SYS_rt_sigaction, fatal[n], (long) &usual, 0, 8);
   }
+}
+
+/* A thread of the stopped program runs one of these two. Both stop in a trap
+ * after the call, with the result in rax. */
+__asm__ (".text\n"
+         ".type hs_begin_catching, @function\n"
+         "hs_begin_catching:\n"
+         "  .cfi_startproc\n"
+         "  call hs_catch_in_running\n"
+         "  int3\n"
+         "  .cfi_endproc\n"
+         ".size hs_begin_catching, . - hs_begin_catching\n"
+         ".type hs_end_catching, @function\n"
+         "hs_end_catching:\n"
+         "  .cfi_startproc\n"
+         "  call hs_catch_no_longer\n"
+         "  int3\n"
+         "  .cfi_endproc\n"
+         ".size hs_end_catching, . - hs_end_catching\n");
+
+uint64_t hs_catch_in_running (void);
+uint64_t hs_catch_no_longer (void);
+
+/* Returns 1 if signals are handled now. Which threads have signal stacks is not
+ * known, so the program's handlers may run on them as before. */
+__attribute__ ((used)) uint64_t
+hs_catch_in_running (void)
+{
+  ran_before = 1;
+  program_has_stack = 1;
+  hs_catch_signals ();
+  return catching == 1;
+}
+
+/* Returns 1: no handler of ours is left. */
+__attribute__ ((used)) uint64_t
+hs_catch_no_longer (void)
+{
+  stop_catching ();
+  return 1;
 }
 
 /* A library that takes over signals was loaded: the recorder no longer wants

@@ -39,6 +39,14 @@ pub enum Error {
         /// Its digest, in hex.
         found: String,
     },
+    /// The Frida that is linked in is another version than the tested one.
+    #[error("use Frida {found}, which is linked in: {pinned} is needed")]
+    OtherVersion {
+        /// Its version.
+        found: String,
+        /// The pinned version.
+        pinned: &'static str,
+    },
     /// There is no folder for data that is kept between runs.
     #[error("find your cache folder")]
     NoCacheFolder,
@@ -122,6 +130,9 @@ impl Error {
                 "try again in case the download was cut short, and see that pip's index-url serves PyPI's files"
                     .to_owned(),
             ),
+            Self::OtherVersion { pinned, .. } => Some(format!(
+                "build Hindsight with the devkit of Frida {pinned} (docs/install.md)"
+            )),
             Self::NoCacheFolder => Some("set HOME or XDG_CACHE_HOME".to_owned()),
             Self::File { .. } => Some(
                 "make your cache folder writable, or set XDG_CACHE_HOME to a folder that is"

@@ -1,6 +1,6 @@
-//! Goal: a write is told at the instruction that made it, wherever translated code is cut. Method: a program writes 256 numbers without a
+//! Goal: a write is told at the instruction that made it, wherever translated code is cut. Method: a program writes 128 numbers without a
 //! branch. Just before each position that is told the number is not there, and just after it is; so it is with stops set at any of the
-//! instructions, which cut the code at other places.
+//! instructions, which cut the code at other places. Another program adds one to a number in each of 60,000 instructions.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,10 +14,11 @@ const NUMBERS: u64 = 128;
 /// A block has at most so many instructions.
 const BLOCK: u64 = 96;
 
-/// Records the program; returns the addresses of the numbers and of the function that writes them.
-fn recorded(folder: &Path) -> (u64, u64) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/straight.c");
-    let program = folder.join("straight");
+/// Records a program; returns the addresses of the numbers and of the function that writes them.
+fn recorded(folder: &Path, name: &str) -> (u64, u64) {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let source = programs.join(format!("{name}.c"));
+    let program = folder.join(name);
     let mut compiler = Command::new("gcc");
     let compiled = compiler
         .args(["-O1", "-o"])
@@ -74,7 +75,7 @@ fn writers(replay: &mut Replay, numbers: u64) -> Vec<(u64, u64)> {
 #[test]
 fn a_write_is_told_at_its_instruction_wherever_code_is_cut() {
     let folder = TempDir::new().expect("a folder");
-    let (numbers, straight) = recorded(folder.path());
+    let (numbers, straight) = recorded(folder.path(), "straight");
     let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
     let found = writers(&mut replay, numbers);
     let first = found[0].0;
@@ -102,4 +103,47 @@ fn a_write_is_told_at_its_instruction_wherever_code_is_cut() {
     let slot = replay.registers().expect("registers").rsp;
     let last = replay.last_write(slot, 8, entry).expect("a search");
     assert_eq!(last, Some(entry - 1));
+}
+
+/// How many instructions of the longer program add to its number.
+const LONG: u64 = 60_000;
+
+#[test]
+fn each_of_many_instructions_without_a_branch_is_a_position() {
+    let folder = TempDir::new().expect("a folder");
+    let (address, straight) = recorded(folder.path(), "long_straight");
+    let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
+    let end = replay.end();
+    replay.goto(0).expect("the start");
+    let entry = replay.next_stop(&[straight], end, &mut |_| true);
+    let entry = entry.expect("a search").expect("it is called");
+    replay.goto(entry).expect("a position");
+    let first = replay.next_write(address, 8, end).expect("a search");
+    let first = first.expect("the number is written");
+    let last = replay.last_write(address, 8, end).expect("a search");
+    assert_eq!(last, Some(first + LONG - 1));
+    // Forwards and backwards, where blocks end and elsewhere.
+    for done in [
+        0,
+        1,
+        BLOCK - 1,
+        BLOCK,
+        BLOCK + 1,
+        31_234,
+        LONG - 1,
+        LONG,
+        4 * BLOCK,
+        7,
+    ] {
+        replay.goto(first + done).expect("a position");
+        assert_eq!(number(&replay, address), done);
+    }
+    let some = 31_234;
+    let before = replay
+        .last_write(address, 8, first + some)
+        .expect("a search");
+    assert_eq!(before, Some(first + some - 1));
+    replay.goto(first + some).expect("a position");
+    let next = replay.next_write(address, 8, end).expect("a search");
+    assert_eq!(next, Some(first + some));
 }

@@ -2,6 +2,7 @@
 
 mod announce;
 mod bring_in;
+mod catching;
 mod children;
 mod copies;
 mod entering;

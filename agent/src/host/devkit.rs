@@ -19,7 +19,7 @@ use frida::{DeviceManager, Frida, Message, Script, ScriptHandler, ScriptOption, 
 use serde_json::{Value, json};
 
 use super::Host;
-use crate::{Error, Result};
+use crate::{Error, Result, wheel::VERSION};
 
 /// Appended to scripts: exports answer `{ok}` or `{error}` and never throw. The crate accepts only answers of four
 /// parts, and Frida sends seven for an exception (name and stack too), so the crate would wait for ever.
@@ -63,8 +63,9 @@ impl DevkitHost {
     /// Starts Frida on a thread of its own.
     ///
     /// # Errors
-    /// [`Error::HelperGone`] when the thread cannot be made.
+    /// [`Error::OtherVersion`] of the library that is linked in; [`Error::HelperGone`] when the thread cannot be made.
     pub fn start() -> Result<Self> {
+        check_version(Frida::version())?;
         let (requests, asked) = channel();
         let (answer, answers) = channel();
         let thread = thread::Builder::new()
@@ -290,6 +291,17 @@ fn leave(script: Option<&Script<'_>>, session: &Session<'_>) -> Result<Value> {
         .map_err(|error| refused("leave the program".into(), error))
 }
 
+/// Refuses a version that is not tested: some corrupt programs (see [`VERSION`]).
+fn check_version(found: &str) -> Result<()> {
+    match found == VERSION {
+        true => Ok(()),
+        false => Err(Error::OtherVersion {
+            found: found.to_owned(),
+            pinned: VERSION,
+        }),
+    }
+}
+
 fn calling(name: &str) -> String {
     format!("{name} the runtime in the program")
 }
@@ -315,4 +327,20 @@ fn is_running(pid: i32) -> bool {
     // The state follows the name, which may hold parentheses itself.
     let state = stat.rsplit_once(") ").map(|(_, rest)| rest.as_bytes()[0]);
     state.is_some_and(|state| !matches!(state, b'Z' | b'X'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_version_of_frida_is_refused() {
+        assert!(check_version(VERSION).is_ok());
+        for found in ["17.9.5", "17.25.20", ""] {
+            let refused = check_version(found).unwrap_err();
+            let message = format!("use Frida {found}, which is linked in: {VERSION} is needed");
+            assert_eq!(refused.to_string(), message);
+            assert!(refused.hint().unwrap().contains(VERSION));
+        }
+    }
 }

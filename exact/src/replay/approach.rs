@@ -37,7 +37,8 @@ impl Replay {
         }
         let is_there = self.now.count == stop;
         match halt {
-            Halt::Stop if is_there => {
+            // Where it has stopped because of many writes there is no trap.
+            Halt::Stop if is_there && !self.has_many_writes() => {
                 // It is before the trap again.
                 let mut registers =
                     ptrace::registers(self.process.pid).context("read registers")?;
@@ -52,7 +53,7 @@ impl Replay {
             }
             Halt::Nowhere => return Err(self.diverged(NOWHERE)),
             Halt::Fault(signal) => {
-                return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
+                return Err(self.not_recorded(signal));
             }
         }
         let own = self.registers()?;

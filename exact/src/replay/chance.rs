@@ -49,13 +49,12 @@ impl Replay {
                 Some(_) => return Err(self.asks()),
                 None => {}
             }
-            ptrace::step(pid, 0).context("step the replay")?;
-            let signal = self.wait()?;
+            let signal = self.step_on()?;
             if signal == libc::SIGSEGV && self.emptied()? {
                 continue;
             }
             if signal != libc::SIGTRAP {
-                return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
+                return Err(self.not_recorded(signal));
             }
         }
     }

@@ -4,6 +4,7 @@
 mod apply;
 mod approach;
 mod asked;
+mod cause;
 mod chance;
 mod checkpoint;
 mod notes;
@@ -23,6 +24,7 @@ mod stacks;
 mod step;
 mod stub;
 mod trace;
+mod unsure;
 mod verify;
 mod writes;
 

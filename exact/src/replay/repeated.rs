@@ -107,13 +107,10 @@ impl Replay {
             is_done = end.is_some();
             let signal = match end {
                 Some(end) => self.run_over(end)?,
-                None => {
-                    ptrace::step(pid, 0).context("step the replay")?;
-                    self.wait()?
-                }
+                None => self.step_on()?,
             };
             if signal != libc::SIGTRAP && !(signal == libc::SIGSEGV && self.emptied()?) {
-                return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
+                return Err(self.not_recorded(signal));
             }
         }
         let registers = ptrace::registers(pid).context("read registers")?;

@@ -161,7 +161,7 @@ impl Replay {
                 Halt::Fault(_) | Halt::Nowhere if self.now.count == stop => return Ok(false),
                 Halt::Nowhere => return Err(self.diverged(NOWHERE)),
                 Halt::Fault(signal) => {
-                    return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
+                    return Err(self.not_recorded(signal));
                 }
                 Halt::Limit if asked && !cut => {
                     return Err(
@@ -219,25 +219,11 @@ impl Replay {
             .wrapping_sub(u64::from(place.ahead)))
     }
 
-    pub(super) fn wait(&self) -> Result<i32> {
-        loop {
-            if let Some((_, status)) =
-                ptrace::wait(self.process.pid, false).context("wait for the replay")?
-            {
-                if !libc::WIFSTOPPED(status) {
-                    return Err(self.diverged("the process has ended"));
-                }
-                return Ok(libc::WSTOPSIG(status));
-            }
-        }
-    }
-
     pub(super) fn run_fast(&mut self, limit: u64) -> Result<Halt> {
         let pid = self.process.pid;
         self.set_limit(limit)?;
         loop {
-            ptrace::cont(pid, 0).context("resume the replay")?;
-            let signal = self.wait()?;
+            let signal = self.run_on()?;
             let mut registers = ptrace::registers(pid).context("read registers")?;
             let at = registers.rip - 1;
             let trap = if signal == libc::SIGTRAP {
@@ -278,7 +264,7 @@ impl Replay {
                 }
                 Some(trap) if !self.pass(at, trap)? => return Ok(Halt::Nowhere),
                 Some(_) => {}
-                None if signal == libc::SIGTRAP && self.noted_write()? => {
+                None if signal == libc::SIGTRAP && self.noted_write(false)? => {
                     if self.has_many_writes() {
                         self.take_counter(registers.r15, registers.rip)?;
                         return Ok(Halt::Stop);
@@ -347,8 +333,7 @@ impl Replay {
         let pid = self.process.pid;
         let displaced = self.process.put_trap(end)?;
         let signal = loop {
-            ptrace::cont(pid, 0).context("resume the replay")?;
-            let signal = self.wait()?;
+            let signal = self.run_on()?;
             if signal != libc::SIGTRAP {
                 break signal;
             }
@@ -358,7 +343,7 @@ impl Replay {
                 ptrace::set_registers(pid, &registers).context("set registers")?;
                 break signal;
             }
-            self.noted_write()?;
+            self.noted_write(false)?;
         };
         self.process.write(end, &displaced)?;
         Ok(signal)
@@ -417,22 +402,22 @@ impl Replay {
                 None => {}
             }
             let pushes_flags = self.process.pushes_flags(at);
-            let signal = match self.process.end_of_repeated(at) {
+            let repeated = self.process.end_of_repeated(at);
+            let signal = match repeated {
                 Some(end) => self.run_over(end)?,
-                None => {
-                    ptrace::step(pid, 0).context("step the replay")?;
-                    self.wait()?
-                }
+                None => self.step_on()?,
             };
             if pushes_flags && signal == libc::SIGTRAP {
                 self.process.hide_step(pid)?;
             }
-            self.noted_write()?;
+            if repeated.is_none() && signal == libc::SIGTRAP {
+                self.noted_write(true)?;
+            }
             if signal == libc::SIGSEGV && self.emptied()? {
                 continue;
             }
             if signal != libc::SIGTRAP {
-                return Err(self.diverged(&format!("signal {signal}, which was not recorded")));
+                return Err(self.not_recorded(signal));
             }
         }
     }

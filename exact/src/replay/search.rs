@@ -5,6 +5,7 @@ use std::ops::Range;
 use libc::user_regs_struct;
 
 use super::Replay;
+use super::cause::Cause;
 use crate::error::{Context as _, Error, Result};
 use crate::log::{Space, Span};
 use crate::operands::goes_down;
@@ -13,8 +14,9 @@ use crate::ptrace;
 /// Debug registers of the processor, each for up to eight bytes.
 pub(super) const REGISTERS: usize = 4;
 /// The debug register that tells which of the others was hit.
-const STATUS: usize = 6;
-const CONTROL: usize = 7;
+pub(super) const STATUS: usize = 6;
+/// The debug register that tells what they watch.
+pub(super) const CONTROL: usize = 7;
 /// In eflags: a string instruction was interrupted between two repetitions.
 const RESUME: u64 = 1 << 16;
 
@@ -26,23 +28,26 @@ const SHORT: u64 = 1 << 13;
 /// Bytes that are watched while the process runs, and the instructions that wrote to them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Watch {
-    address: u64,
-    length: u64,
+    pub(super) address: u64,
+    pub(super) length: u64,
     /// Also what the kernel maps there, moves or drops.
     mappings: bool,
     /// With so many writes the process stops.
     most: usize,
-    hits: Vec<u64>,
+    pub(super) hits: Vec<u64>,
+    /// Those of which the processor does not tell whether they wrote to them.
+    pub(super) unsure: Vec<u64>,
 }
 
 impl Watch {
-    fn new((address, length): (u64, u64), mappings: bool, most: usize) -> Watch {
+    pub(super) fn new((address, length): (u64, u64), mappings: bool, most: usize) -> Watch {
         Watch {
             address,
             length,
             mappings,
             most,
             hits: Vec::new(),
+            unsure: Vec::new(),
         }
     }
 
@@ -159,7 +164,8 @@ impl Replay {
         let ran = self.forward_while(end, &mut |replay| !replay.has_many_writes());
         let watch = self.watch.take().unwrap_or_default();
         self.set_watch()?;
-        ran.map(|()| watch.hits)
+        ran?;
+        self.hits_of(watch)
     }
 
     /// Whether the process has written to the watched bytes as often as is wanted.
@@ -202,11 +208,15 @@ impl Replay {
         let watch = self.watch.take().unwrap_or_default();
         self.set_watch()?;
         ran?;
+        let here = self.position();
+        let is_elsewhere = !watch.unsure.is_empty();
+        let mut hits = self.hits_of(watch)?;
         if is_full {
             // It may be within a translated instruction.
             self.return_to(start)?;
+        } else if is_elsewhere {
+            self.goto(here)?;
         }
-        let mut hits = watch.hits;
         hits.truncate(limit);
         Ok(hits)
     }
@@ -314,6 +324,7 @@ impl Replay {
         let pid = self.process.pid;
         let mut control = 0;
         ptrace::set_debug_register(pid, CONTROL, 0).context("watch memory")?;
+        ptrace::set_debug_register(pid, STATUS, 0).context("watch memory")?;
         if let Some(watch) = &self.watch {
             for (index, (address, size)) in
                 pieces(watch.address, watch.length).into_iter().enumerate()
@@ -351,30 +362,40 @@ impl Replay {
             && watch.address < last.saturating_add(element)
     }
 
-    /// Notes a write if one has stopped the process; returns whether that is so.
-    pub(super) fn noted_write(&mut self) -> Result<bool> {
-        if self.watch.is_none() {
-            return Ok(false);
+    /// Notes the write, if one has stopped the process with SIGTRAP, after a step or on its way. Returns whether it goes on: it has not
+    /// come to an instruction that traps.
+    pub(super) fn noted_write(&mut self, stepped: bool) -> Result<bool> {
+        if stepped && self.watch.is_none() {
+            return Ok(true);
         }
+        let registers = ptrace::registers(self.process.pid).context("read registers")?;
+        match self.cause(registers.rip, stepped)? {
+            Cause::Trap => Ok(false),
+            Cause::Step | Cause::Late => Ok(true),
+            Cause::Write => self.note_write(&registers, true).map(|()| true),
+            Cause::Unsure => self.note_write(&registers, false).map(|()| true),
+        }
+    }
+
+    fn note_write(&mut self, registers: &user_regs_struct, is_sure: bool) -> Result<()> {
         let pid = self.process.pid;
-        let status = ptrace::debug_register(pid, STATUS).context("read a debug register")?;
-        if status & 0xf == 0 {
-            return Ok(false);
-        }
         ptrace::set_debug_register(pid, STATUS, 0).context("set a debug register")?;
-        let registers = ptrace::registers(pid).context("read registers")?;
         let count = self.counter(registers.r15, registers.rip)?;
-        let at = if self.is_repeating(&registers) {
+        let at = if self.is_repeating(registers) {
             count
         } else {
             count.saturating_sub(1)
         };
-        if let Some(watch) = &mut self.watch
-            && watch.hits.last() != Some(&at)
-        {
-            watch.hits.push(at);
+        if let Some(watch) = &mut self.watch {
+            let known = match is_sure {
+                true => &mut watch.hits,
+                false => &mut watch.unsure,
+            };
+            if known.last() != Some(&at) {
+                known.push(at);
+            }
         }
-        Ok(true)
+        Ok(())
     }
 }
 

@@ -7,9 +7,8 @@ use libc::user_regs_struct;
 use super::Replay;
 use super::run::FAR;
 use crate::digest::{self, PAGE};
-use crate::error::{Context as _, Error, Result};
+use crate::error::{Error, Result};
 use crate::log::{Context, Entry, Hashed};
-use crate::ptrace;
 
 /// Instructions between two questions whether to go on.
 const STRETCH: u64 = 50_000_000;
@@ -21,7 +20,8 @@ const FRAME_REGISTERS: u64 = 40;
 pub struct Contradiction {
     /// Where it was found, in instructions.
     pub position: u64,
-    /// All that was compared up to this position was as recorded: the cause lies between the two.
+    /// The registers that were compared up to this position were as recorded. The cause may lie before it: memory is compared at
+    /// the end only.
     pub agreed: u64,
     pub tid: i32,
     /// What was compared.
@@ -297,8 +297,7 @@ impl Replay {
         self.limit = self.now.count + FAR;
         self.enter(&own)?;
         loop {
-            ptrace::step(pid, 0).context("step the replay")?;
-            let signal = self.wait()?;
+            let signal = self.step_on()?;
             let here = self.process.registers_after_step(pid)?.rip;
             let is_there = self.translator.place(here).map(|place| place.pc) == Some(own.rip);
             match signal {

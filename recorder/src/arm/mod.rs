@@ -18,7 +18,7 @@ mod system_calls;
 mod unwinders;
 
 pub use also::Also;
-pub(crate) use choose::candidates;
+pub(crate) use choose::{Candidate, candidates};
 pub use filter::Filter;
 pub(crate) use filter::module_and_name;
 pub(crate) use modules::is_system_path;

@@ -147,3 +147,43 @@ fn write(path: &PathBuf, digest: u128, swept: &Swept) -> io::Result<()> {
     fs::write(&partial, bytes)?;
     fs::rename(&partial, path)
 }
+
+#[cfg(test)]
+mod tests {
+    use e2e::Scratch;
+
+    use super::*;
+    use crate::displace::Branch;
+
+    #[test]
+    fn what_is_kept_is_read_again_for_the_same_starts_alone() {
+        let scratch = Scratch::new("sweeps");
+        let path = scratch.join("branches").join("build-id");
+        let (starts, parts) = ([0x1000, 0x1040], [0x1040]);
+        let own = digest(&starts, &parts);
+        let swept = Swept {
+            inside: vec![Branch {
+                to: 0x1002,
+                from: 0x1050,
+                is_call: false,
+            }],
+            called: vec![0x1040],
+        };
+        assert_eq!(read(&path, own), None, "there is nothing yet");
+        write(&path, own, &swept).expect("the folder is writable");
+        assert_eq!(read(&path, own), Some(swept));
+        // The same addresses in other lists are another module, too.
+        for other in [digest(&starts, &[]), digest(&[0x1000], &[0x1040, 0x1040])] {
+            assert_eq!(read(&path, other), None);
+        }
+        let mut bytes = fs::read(&path).expect("it is there");
+        for at in 0..bytes.len() {
+            bytes[at] ^= 1;
+            fs::write(&path, &bytes).expect("the folder is writable");
+            assert_eq!(read(&path, own), None, "damaged at byte {at}");
+            bytes[at] ^= 1;
+        }
+        fs::write(&path, &bytes[..bytes.len() - 1]).expect("the folder is writable");
+        assert_eq!(read(&path, own), None, "cut");
+    }
+}

@@ -1,7 +1,10 @@
 //! The calls of a program of which every instruction is recorded: found by running it once more, and written as threads write
 //! them in other recordings.
 
-use std::{collections::HashSet, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
 
 use debuginfo::{Held, Module, Register, Svma};
 use exact::{Became, Hints, Hook, Leaver, Region, Switcher, ThreadSpan, Traced};
@@ -18,7 +21,7 @@ use store::{
 use super::{modules::FoundModule, probing::InOrder};
 use crate::{
     Observer, Result,
-    arm::{Filter, candidates},
+    arm::{Candidate, Filter, candidates},
 };
 
 /// Bytes of records of all threads that are gathered before they are written.
@@ -37,14 +40,33 @@ const TENANCY: u32 = 0;
 pub(super) struct Functions {
     /// Their definitions; the index is the id.
     pub definitions: Vec<FunctionDef>,
-    /// Their addresses in the process.
+    /// Their addresses in the process, each once.
     entries: Vec<u64>,
+    /// What was at each of these addresses, in the order of time.
+    placed: Vec<Vec<Placed>>,
     /// Words of xmm registers at entries.
     vectors: Vec<u8>,
     /// Whether results may be in such registers.
     wide: Vec<bool>,
     /// Where frames are left without a return, and stacks for other ones.
     hints: Hints,
+}
+
+/// A function that is at an address as long as its module is mapped there.
+#[derive(Debug)]
+struct Placed {
+    /// How many instructions had been executed before it was mapped.
+    from: u64,
+    /// The same of its end.
+    until: Option<u64>,
+    /// The index of its definition.
+    function: usize,
+}
+
+impl Placed {
+    fn is_there(&self, position: u64) -> bool {
+        self.from <= position && self.until.is_none_or(|until| position < until)
+    }
 }
 
 impl Functions {
@@ -55,20 +77,61 @@ impl Functions {
 
     /// Where they are found, and what is wanted there.
     fn hooks(&self) -> impl Iterator<Item = Hook> {
-        let all = self.entries.iter().zip(&self.vectors);
-        all.map(|(address, vectors)| Hook {
-            address: *address,
-            vectors: (*vectors).min(MOST_VECTORS),
+        let all = self.entries.iter().zip(&self.placed);
+        all.map(|(address, placed)| {
+            let vectors = placed.iter().map(|placed| self.vectors[placed.function]);
+            Hook {
+                address: *address,
+                vectors: vectors.max().unwrap_or(0).min(MOST_VECTORS),
+            }
         })
+    }
+
+    /// Returns the function that an entry was of: a library may be mapped where another one was before.
+    fn at(&self, entry: usize, position: u64) -> Option<usize> {
+        let placed = &self.placed[entry];
+        let after = placed.partition_point(|placed| placed.from <= position);
+        let last = placed[..after].last()?;
+        last.is_there(position).then_some(last.function)
+    }
+
+    /// Adds a function of a module, unless another one is at the address at that time: one copy of code has one name.
+    fn place(&mut self, entry: usize, modules: &[FoundModule], added: Added) {
+        let module = &modules[added.module];
+        let is_taken = |placed: &Placed| placed.until.is_none_or(|until| module.from < until);
+        if self.placed[entry].last().is_some_and(is_taken) {
+            return;
+        }
+        let is_same = |placed: &&Placed| {
+            let known = &self.definitions[placed.function];
+            known.svma == added.candidate.def.svma
+                && modules[known.module as usize].path == module.path
+        };
+        let known = self.placed[entry].iter().find(is_same);
+        let function = known.map_or(self.definitions.len(), |known| known.function);
+        if function == self.definitions.len() {
+            self.vectors.push(added.candidate.xmm_args);
+            self.wide.push(added.candidate.ret_xmm);
+            self.definitions.push(FunctionDef {
+                id: function as u32,
+                module: added.module as u32,
+                ..added.candidate.def
+            });
+        }
+        self.placed[entry].push(Placed {
+            from: module.from,
+            until: module.until,
+            function,
+        });
     }
 
     /// Chooses them as in other recordings.
     pub fn choose(modules: &[FoundModule], filter: &Filter) -> Functions {
         let mut all = Functions::default();
-        let mut seen = HashSet::new();
+        let mut entries = HashMap::new();
         let mut chosen = Vec::new();
         let mut exported = HashSet::new();
-        for (module, number) in modules.iter().zip(0..) {
+        for (number, module) in modules.iter().enumerate() {
             let Some(file) = module.file.as_ref() else {
                 continue;
             };
@@ -108,23 +171,27 @@ impl Functions {
                     continue;
                 }
                 let address = module.address(candidate.def.svma);
-                // One copy of code has one name; a module that comes later in the place of another one is not traced.
-                if !seen.insert(address) {
-                    continue;
-                }
-                let id = all.definitions.len() as u32;
-                all.entries.push(address);
-                all.vectors.push(candidate.xmm_args);
-                all.wide.push(candidate.ret_xmm);
-                all.definitions.push(FunctionDef {
-                    id,
-                    module: number,
-                    ..candidate.def
+                let entry = *entries.entry(address).or_insert_with(|| {
+                    all.entries.push(address);
+                    all.placed.push(Vec::new());
+                    all.entries.len() - 1
                 });
+                let added = Added {
+                    module: number,
+                    candidate,
+                };
+                all.place(entry, modules, added);
             }
         }
         all
     }
+}
+
+/// A function that is to be recorded.
+struct Added {
+    /// The number of its module.
+    module: usize,
+    candidate: Candidate,
 }
 
 /// Functions of the C library that go on on the stack of another context, and which argument it is.
@@ -418,6 +485,9 @@ impl<'w> Writing<'w> {
             return;
         };
         let functions = self.functions;
+        let Some(function) = functions.at(function, position) else {
+            return;
+        };
         let Some(thread) = self.thread(tid, position).filter(|_| is_slot(stack)) else {
             return;
         };
@@ -446,6 +516,9 @@ impl<'w> Writing<'w> {
             results,
         } = *traced
         else {
+            return;
+        };
+        let Some(function) = self.functions.at(function, position) else {
             return;
         };
         let is_wide = self.functions.wide[function];

@@ -165,7 +165,7 @@ struct Checked {
     why: Option<String>,
 }
 
-/// Runs a log again. Where what comes out differs from what was recorded, all that is not known to be right is cut off.
+/// Runs a log again. Where what comes out differs from what was recorded, what follows the last registers that agreed is cut off.
 fn checked(folder: &Path) -> Result<Checked> {
     let verify = || exact::verify(folder, &mut |_, _| true);
     let Some(found) = verify()?.contradiction else {

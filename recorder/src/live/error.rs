@@ -73,12 +73,17 @@ pub enum LiveError {
     /// A called function did not return.
     #[error("{0}")]
     Call(Diagnostic),
-    /// A call was abandoned at the user's request, after this time.
+    /// A call was abandoned at the user's request.
     #[error(
-        "interrupted: the call was abandoned after {} ms; the thread is where it was before, what the function has changed in memory stays",
-        .0.as_millis()
+        "interrupted: the call was abandoned after {} ms, {stood}; the thread is where it was before, what the function has changed in memory stays",
+        .after.as_millis()
     )]
-    Interrupted(Duration),
+    Interrupted {
+        /// How long it had run.
+        after: Duration,
+        /// Where the function stood: "in FUNCTION at FILE:LINE (PC)".
+        stood: String,
+    },
     /// The threads did not stop.
     #[error("the program does not stop: a thread is blocked in the kernel")]
     NotStopping,
@@ -137,7 +142,7 @@ impl LiveError {
             | Self::Call(what)
             | Self::Motion(what) => return what.hint.clone(),
             Self::NoWatchpointLeft => "remove one with \"watch remove\"",
-            Self::Interrupted(_) => {
+            Self::Interrupted { .. } => {
                 "a lock that the function held stays locked: if the program hangs, begin anew with \"restart\""
             }
             Self::NotStopping => "try again",

@@ -3,10 +3,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::live::{
-    error::{LiveError, LiveResult},
-    probes::limit::GivenUp,
-};
+use debuginfo::GivenUp;
+
+use crate::live::error::{LiveError, LiveResult};
 
 /// Runs `work`. A panic becomes [`LiveError::Mistake`]. The caller must ensure that half-done work does no harm.
 pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> LiveResult<R> {
@@ -27,6 +26,7 @@ pub(crate) fn guarded<R>(work: impl FnOnce() -> R) -> LiveResult<R> {
 mod tests {
     use std::{sync::Arc, time::Duration};
 
+    use debuginfo::Limit;
     use e2e::{Scratch, fixture_artifact};
 
     use super::*;
@@ -124,5 +124,26 @@ mod tests {
         );
         let error = guarded(|| std::panic::panic_any(1)).unwrap_err();
         assert!(error.to_string().contains("no message"), "{error}");
+    }
+
+    #[test]
+    fn a_question_that_minds_no_error_ends_all_the_same() {
+        let limit = Limit::new(Duration::from_millis(20));
+        assert!(limit.check().is_ok());
+        let refused = std::cell::Cell::new(0_u64);
+        let error = guarded(|| {
+            loop {
+                refused.set(refused.get() + u64::from(limit.check().is_err()));
+            }
+        });
+        let error: LiveError = match error {
+            Ok(never) => never,
+            Err(error) => error,
+        };
+        assert!(refused.get() > 0);
+        assert_eq!(
+            error.one_line(),
+            "the question took longer than 20ms and was given up; ask for a part of it"
+        );
     }
 }

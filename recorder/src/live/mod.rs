@@ -46,6 +46,7 @@ use store::control::Control;
 
 pub use condition::{Condition, Message};
 pub use core_dump::Dumped;
+pub use debuginfo::{GivenUp, Limit};
 pub use error::{LiveError, LiveResult};
 pub use family::{RECORDED, REFUSED, why_refused};
 pub use follow::{Follower, Waiting};
@@ -54,7 +55,7 @@ pub use model::*;
 pub use probes::{
     display::{DisplayFormat, Displaying, Displays},
     failures::Failed,
-    limit::{GivenUp, Limit},
+    hits::FAULTS,
     logged_place::tells_writes_in_calls,
 };
 pub use script::{MEMORY_LIMIT, TIME_LIMIT};

@@ -215,36 +215,14 @@ fn begin(
     family: Option<NewFamily>,
     observer: &dyn Observer,
 ) -> Result<(Session, Live)> {
-    let filter = options.record.filter()?;
     let is_unattended = attended == Attended::ByNobody;
-    let control = Controlled {
-        stdio: &options.stdio,
-        first: &options.first,
-        is_unattended,
-    };
-    let prepare_once = || prepare(&options.record, &filter, signals, Some(control), observer);
-    let (mut session, plan) = match prepare_once() {
-        // The program has not run yet: starting it again loses nothing.
-        Err(Error::Agent(agent::Error::HelperStuck { .. }))
-            if matches!(options.record.target, Target::Spawn { .. }) =>
-        {
-            prepare_once()?
-        }
-        prepared => prepared?,
-    };
-    if session.target.ended_early {
-        let program = session.target.exe.display().to_string();
-        return Err(Error::EndedAtOnce { program });
-    }
+    let (mut session, plan) = prepared(options, is_unattended, signals, observer)?;
     let runtime = runtime_of(&session)?;
-    let handler = runtime.as_ref().and_then(TrapHandler::find);
-    let compiled = runtime.as_ref().and_then(Runtime::find);
-    let mut hooks = Hooks::default();
-    if let Some(runtime) = &runtime {
-        let leave = LeaveOffsets::in_library(&runtime.module).at(runtime.bias);
-        hooks.set_runtime(runtime.range.clone(), leave);
-    }
-    let hooks: Arc<SharedHooks> = Arc::new(RwLock::new(hooks));
+    let found = Found {
+        handler: runtime.as_ref().and_then(TrapHandler::find),
+        compiled: runtime.as_ref().and_then(Runtime::find),
+    };
+    let hooks = hooks_of(runtime.as_ref());
     let space = Arc::new(AddressSpace::default().with_hidden(runtime));
     let space: Arc<RwLock<Arc<AddressSpace>>> = Arc::new(RwLock::new(space));
     publish(&space, &session.arming.modules);
@@ -282,24 +260,15 @@ fn begin(
         is_unattended,
     };
     session.control(side, hooks);
-    let snapshots = session.copies.snapshots.clone();
     let kept = Arc::<Kept>::default();
     let of_tracer = Arc::clone(&kept);
+    let snapshots = session.copies.snapshots.clone();
     ask(&commands, move |tracer| {
         tracer.probes.kept = of_tracer;
         tracer.tracee.snapshots = snapshots;
         tracer.is_unattended = is_unattended;
     })?;
-    if let Some(handler) = handler
-        && options.record.guardian.is_some()
-    {
-        ask(&commands, move |tracer| tracer.handle_orphan_traps(handler))??;
-    }
-    if let Some(found) = compiled {
-        ask(&commands, move |tracer| {
-            tracer.breakpoints.runtime_found(&tracer.tracee, found)
-        })?;
-    }
+    found.tell(&commands, options.record.guardian.is_some())?;
     release(&mut session, plan, &commands, options)?;
     let live = Live {
         inner: Arc::new(Inner {
@@ -320,6 +289,65 @@ fn begin(
         }),
     };
     Ok((session, live))
+}
+
+/// Starts the program or finds the one to attach to, and prepares its recording.
+fn prepared(
+    options: &LiveOptions,
+    is_unattended: bool,
+    signals: &ChildSignals,
+    observer: &dyn Observer,
+) -> Result<(Session, Plan)> {
+    let filter = options.record.filter()?;
+    let control = Controlled {
+        stdio: &options.stdio,
+        first: &options.first,
+        is_unattended,
+    };
+    let prepare_once = || prepare(&options.record, &filter, signals, Some(control), observer);
+    let (session, plan) = match prepare_once() {
+        // The program has not run yet: starting it again loses nothing.
+        Err(Error::Agent(agent::Error::HelperStuck { .. }))
+            if matches!(options.record.target, Target::Spawn { .. }) =>
+        {
+            prepare_once()?
+        }
+        prepared => prepared?,
+    };
+    if session.target.ended_early {
+        let program = session.target.exe.display().to_string();
+        return Err(Error::EndedAtOnce { program });
+    }
+    Ok((session, plan))
+}
+
+/// What the tracer needs of the runtime's library in the program.
+struct Found {
+    handler: Option<TrapHandler>,
+    compiled: Option<Runtime>,
+}
+
+impl Found {
+    fn tell(self, commands: &Commands, has_guardian: bool) -> Result<()> {
+        if let Some(handler) = self.handler.filter(|_| has_guardian) {
+            ask(commands, move |tracer| tracer.handle_orphan_traps(handler))??;
+        }
+        if let Some(runtime) = self.compiled {
+            ask(commands, move |tracer| {
+                tracer.breakpoints.runtime_found(&tracer.tracee, runtime)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn hooks_of(runtime: Option<&Mapped>) -> Arc<SharedHooks> {
+    let mut hooks = Hooks::default();
+    if let Some(runtime) = runtime {
+        let leave = LeaveOffsets::in_library(&runtime.module).at(runtime.bias);
+        hooks.set_runtime(runtime.range.clone(), leave);
+    }
+    Arc::new(RwLock::new(hooks))
 }
 
 /// Starts the tracer and waits until it has seized the program.

@@ -1,5 +1,6 @@
 //! Starts processes, and reads what the kernel reports about them.
 
+mod ending;
 pub mod executable;
 pub mod limits;
 pub mod maps;

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use super::ending;
 use crate::stop::procfs;
 use crate::{
     options::Exit,
@@ -66,6 +67,14 @@ impl ExitWatch {
         } else {
             Exit::Detached
         })
+    }
+
+    /// Returns how a process that is not our child has ended, as far as the kernel tells that to others.
+    pub(crate) fn told(&self) -> Option<Exit> {
+        match self.has_ended() {
+            true => ending::told(self.pid, self.fd.as_fd()),
+            false => None,
+        }
     }
 
     /// Leaves the collection of its status to another watch.
@@ -170,11 +179,7 @@ impl ExitWatch {
         if waited != self.pid {
             return Exit::Detached;
         }
-        if libc::WIFSIGNALED(status) {
-            Exit::Signal(libc::WTERMSIG(status))
-        } else {
-            Exit::Code(libc::WEXITSTATUS(status))
-        }
+        ending::exit(status)
     }
 }
 

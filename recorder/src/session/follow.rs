@@ -110,6 +110,7 @@ impl Session {
         if let Some(live) = self.live.as_ref().filter(|live| !live.has_become()) {
             live.end_control(exit);
         }
+        let exit = self.as_told(exit);
         self.pass(&mut drain, &mut incomplete, observer);
         self.look_at_forbidden(&shared, observer)?;
         if let Err(error) = drain.finish(&mut self.writing.log) {
@@ -119,10 +120,10 @@ impl Session {
             && self.live.is_none()
             && self.death.is_none()
             && matches!(self.options.target, Target::Attach { .. })
-            && self.target.watch.poll().is_some()
+            && self.target.watch.has_ended()
         {
-            let why = "the program has ended, and only its parent learns how: its status, and its last moment if a signal \
-                       ended it, are in recordings of programs that `hindsight record` or `hindsight attach` watches";
+            let why = "the program has ended, and how is not known: before Linux 6.15 the kernel tells only the parent once the \
+                       parent has asked; `hindsight attach` and `hindsight record PROGRAM` always learn it";
             observer.warning(&why.into());
         }
         self.log_end(&drain, exit, &mut incomplete);
@@ -234,12 +235,7 @@ impl Session {
                 code: None,
                 signal: Some(signal),
             },
-            // The process is not our child, so its status is unknown, but it may have waited for us at its end.
-            Exit::Detached if self.target.watch.poll().is_some() => Control::ProcessExit {
-                ticks,
-                code: None,
-                signal: self.death.as_ref().map(|death| death.signal),
-            },
+            Exit::Detached if self.target.watch.has_ended() => self.end_of_another(ticks),
             Exit::Detached => Control::Detached { ticks },
         };
         // The next program of the process belongs to another recording: this one ends with its event `exec`.
@@ -251,6 +247,33 @@ impl Session {
                 .and_then(|()| end.map_or(Ok(()), |end| self.writing.log.append_control(&end)))
                 .and_then(|()| self.writing.log.append_watermark(clock::ticks()));
             *incomplete = written.err().map(|error| error.one_line());
+        }
+    }
+
+    /// Returns the end of a process that is not our child. If the kernel does not tell its status, it may have waited for us at its
+    /// end.
+    fn end_of_another(&self, ticks: u64) -> Control {
+        let (code, signal) = match self.target.watch.told() {
+            Some(Exit::Code(code)) => (Some(code), None),
+            Some(Exit::Signal(signal)) => (None, Some(signal)),
+            Some(Exit::Detached) | None => (None, self.death.as_ref().map(|death| death.signal)),
+        };
+        Control::ProcessExit {
+            ticks,
+            code,
+            signal,
+        }
+    }
+
+    /// Returns how a process that is not our child has ended, if the kernel tells. A session that a user controls has its own way to
+    /// learn it, and the next program of the process has a recorder of its own.
+    fn as_told(&self, exit: Exit) -> Exit {
+        let is_told = |live: &LiveSide| live.is_unattended && !live.has_become();
+        match exit {
+            Exit::Detached if self.live.as_ref().is_none_or(is_told) => {
+                self.target.watch.told().unwrap_or(exit)
+            }
+            _ => exit,
         }
     }
 
@@ -294,10 +317,16 @@ impl Session {
         observer: &dyn Observer,
     ) -> (Exit, bool) {
         let armer = Arc::clone(&self.arming.armer);
+        // A tracer does not let threads run our code.
+        let catching = self.runtime.code.catching;
+        let catching = catching.filter(|_| self.live.is_none());
         let taken_back =
             self.stopper
                 .while_stopped(self.target.pid, STOP_PATIENCE, move |process| {
-                    lock(&armer).take_back(process)
+                    let taken_back = lock(&armer).take_back(process);
+                    // Handlers that stay have no effect.
+                    let _ = catching.map(|code| code.end(process));
+                    taken_back
                 });
         self.pass(drain, incomplete, observer);
         shared.stop();

@@ -112,8 +112,12 @@ fn prepare_once(
         (Way::Frida, some) => some,
         (Way::Loader | Way::LoaderForGo, _) => None,
     };
-    let leaves_signals = live.is_none_or(|live| live.is_unattended);
-    let shared = shared_memory(options, &target, !leaves_signals)?;
+    let has_handlers = match live {
+        None => true,
+        // Of a program that was running before, the tracer holds all threads: none could remove the handlers.
+        Some(live) => target.spawned && live.is_unattended,
+    };
+    let shared = shared_memory(options, &target, has_handlers)?;
     let (mut session, plan) = Session::prepare(
         options,
         filter.clone(),
@@ -132,7 +136,7 @@ fn prepare_once(
 fn shared_memory(
     options: &RecordOptions,
     target: &Running,
-    is_controlled: bool,
+    has_handlers: bool,
 ) -> Result<Arc<Shared>> {
     let shared = Shared::create(options.on_full == OnFull::Drop, owner(target.pid))?;
     capture::announce(&options.captures, &shared);
@@ -140,8 +144,6 @@ fn shared_memory(
         SnapshotTimes::Never | SnapshotTimes::AtPauses => 0,
         SnapshotTimes::Every(_) | SnapshotTimes::EveryEvents(_) => LAST_EXIT,
     };
-    // Nothing could remove the handlers from a program that is left running.
-    let has_handlers = target.spawned && !is_controlled;
     let signals = if has_handlers { LAST_SIGNALS } else { 0 };
     shared.want_last(signals | at_exit);
     if let SnapshotTimes::EveryEvents(count) = options.snapshots {

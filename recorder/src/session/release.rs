@@ -6,9 +6,12 @@ use std::{
     time::Instant,
 };
 
+use agent::shared::Shared;
 use store::control::SnapshotReason;
 
-use super::{STOP_PATIENCE, Session, lock, program::read_maps, runtime_code::RuntimeCode};
+use super::{
+    STOP_PATIENCE, Session, catching::Catching, lock, program::read_maps, runtime_code::RuntimeCode,
+};
 use crate::{
     Error, Result,
     arm::{Armer, patch::Plan},
@@ -17,6 +20,10 @@ use crate::{
     snapshot,
     stop::{StopError, StoppedProcess},
 };
+
+/// What users read in `events` if the handlers of fatal signals are wanted and cannot be installed.
+const MISSES_THE_END: &str = "if a signal ends the program, its last moment is not recorded: when it was attached to, it was in a \
+                              sandbox, or none of its threads could install a handler";
 
 impl Session {
     /// Writes the patches and releases a parked program.
@@ -52,24 +59,42 @@ impl Session {
         };
         let armer = Arc::clone(&self.arming.armer);
         let snapshots = self.copies.snapshots.clone();
-        let (snapshot, changed) =
+        let catching = self.to_begin_catching();
+        let shared = Arc::clone(&self.shared);
+        let (snapshot, changed, misses_the_end) =
             self.stopper
                 .after_frida(self.target.pid, STOP_PATIENCE, || {
                     let (plan, armer) = (Arc::clone(&plan), Arc::clone(&armer));
                     let (parked, snapshots) = (parked.clone(), snapshots.clone());
+                    let shared = Arc::clone(&shared);
                     move |process: &mut StoppedProcess| {
                         // Takes nothing for a later patch: the first snapshot exists already.
                         let snapshot = snapshots.and_then(|s| snapshot::take_first(&s, start));
                         let parked = parked.as_deref().map(|parked| (parked, first));
-                        (snapshot, set_off(&armer, &plan, parked, process))
+                        let changed = set_off(&armer, &plan, parked, process);
+                        let misses_the_end =
+                            catching.is_some_and(|code| !catches(code, &shared, process));
+                        (snapshot, changed, misses_the_end)
                     }
                 })?;
         let changed = changed?;
+        self.runtime.code.is_in_use = true;
+        if misses_the_end {
+            self.note_warning(MISSES_THE_END.to_owned())?;
+        }
         self.copies.last = Instant::now();
         self.copies.counted = self.copies.last;
         self.target.kill_on_drop = false;
         self.note_snapshot(snapshot)?;
         self.note_changed(changed)
+    }
+
+    /// Returns the code that installs handlers of fatal signals: once, for a program that was running before and that no tracer
+    /// holds.
+    fn to_begin_catching(&self) -> Option<Catching> {
+        let code = &self.runtime.code;
+        let is_to_begin = !self.target.spawned && self.live.is_none() && !code.is_in_use;
+        code.catching.filter(|_| is_to_begin)
     }
 
     /// Finds the runtime's code in the program after it was loaded.
@@ -103,6 +128,12 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Installs the handlers of fatal signals. Returns false if they are wanted and cannot be installed: then no thread does so later.
+fn catches(code: Catching, shared: &Shared, process: &mut StoppedProcess) -> bool {
+    // A process that is being killed needs none.
+    code.begin(process).unwrap_or(false) || !shared.pass_signals()
 }
 
 /// Writes the patches. A parked program is then at its entry point, or before that at the runtime's first instruction.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use debuginfo::Module;
 
-use super::entering::EnterCode;
+use super::{catching::Catching, entering::EnterCode};
 use crate::return_trampoline::{LeaveOffsets, ReturnTrampoline};
 
 /// Addresses in one process.
@@ -16,6 +16,10 @@ pub(super) struct RuntimeCode {
     pub enter: [EnterCode; 3],
     /// The first instruction that a program started by us runs.
     pub first_instruction: Option<u64>,
+    /// What a thread of a program that was running before runs.
+    pub catching: Option<Catching>,
+    /// Hooks were written that lead there.
+    pub is_in_use: bool,
 }
 
 impl RuntimeCode {
@@ -39,6 +43,8 @@ impl RuntimeCode {
             leave: LeaveOffsets::in_library(&library).at(base),
             enter,
             first_instruction: find("hs_first_instruction").map(|symbol| base + symbol.svma.0),
+            catching: Catching::find(|name| find(name).map(|symbol| base + symbol.svma.0)),
+            is_in_use: false,
         }
     }
 }
@@ -53,6 +59,7 @@ mod tests {
             agent::runtime::library_path(agent::runtime::LIBRARY, 1).expect("a cache folder");
         let code = RuntimeCode::of(&path, 0x7000_0000_0000);
         assert!(code.first_instruction.is_some());
+        assert!(code.catching.is_some());
         for enter in &code.enter {
             assert!(enter.range.start > 0x7000_0000_0000);
             assert_eq!(

@@ -3,11 +3,10 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use debuginfo::backtrace;
+use debuginfo::{Limit, backtrace};
 use expr::{Context, Expression, Part, Template};
 use values::RenderOptions;
 
-use super::limit::Limit;
 use crate::live::{
     breakpoints::Breakpoints,
     condition::Message,

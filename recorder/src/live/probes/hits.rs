@@ -11,7 +11,7 @@ use crate::live::{
 };
 
 /// Signals caused by the program itself that end it unless it handles them.
-pub(crate) const FAULTS: [i32; 7] = [
+pub const FAULTS: [i32; 7] = [
     libc::SIGSEGV,
     libc::SIGBUS,
     libc::SIGILL,

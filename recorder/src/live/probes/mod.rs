@@ -12,7 +12,6 @@ pub(crate) mod failures;
 pub(crate) mod happenings;
 pub(crate) mod hits;
 pub(crate) mod judge;
-pub(crate) mod limit;
 pub(crate) mod logged;
 pub(crate) mod logged_calls;
 pub(crate) mod logged_place;

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use debuginfo::Diagnostic;
+use debuginfo::{Diagnostic, Frame, backtrace, short_name};
 use exact::abi::float_results;
 
 use super::{Calling, syscall::is_within_call};
@@ -20,6 +20,9 @@ use crate::{
     },
     process::status,
 };
+
+/// Most frames that are searched for the function's place.
+const MOST_FRAMES: usize = 64;
 
 impl Tracer {
     pub fn call_returned(&mut self, tid: Tid) {
@@ -46,7 +49,7 @@ impl Tracer {
         let calling = threads.filter(|(_, thread)| thread.calling.is_some());
         let tids: Vec<Tid> = calling.map(|(tid, _)| *tid).collect();
         for tid in tids {
-            self.abandon_call(tid, LiveError::Interrupted);
+            self.abandon_call(tid, interrupted);
         }
     }
 
@@ -59,7 +62,7 @@ impl Tracer {
             return Ok(());
         }
         let held = self.hold();
-        let is_ended = self.abandon_call(tid, LiveError::Interrupted);
+        let is_ended = self.abandon_call(tid, interrupted);
         self.release();
         match is_ended {
             true => Ok(()),
@@ -83,17 +86,17 @@ impl Tracer {
         let _ = self.hold();
         for tid in late {
             self.calls.deadlines.remove(&tid);
-            if !self.abandon_call(tid, |_| LiveError::Call(too_late())) {
+            if !self.abandon_call(tid, too_late) {
                 self.leave_call(tid);
             }
         }
         self.release();
     }
 
-    /// Moves a halted thread back to where it was before its call. `why` receives the time since then. If the function
-    /// has just returned, this is the usual end of the call. Returns false if the thread is not halted, or where it cannot
-    /// be moved.
-    fn abandon_call(&mut self, tid: Tid, why: impl FnOnce(Duration) -> LiveError) -> bool {
+    /// Moves a halted thread back to where it was before its call. `why` receives the time since then, and where the
+    /// function stands. If the function has just returned, this is the usual end of the call. Returns false if the thread is
+    /// not halted, or where it cannot be moved.
+    fn abandon_call(&mut self, tid: Tid, why: fn(Duration, String) -> LiveError) -> bool {
         let stopped = self.tracee.stopped(tid);
         if !stopped.is_ok_and(|stopped| !is_within_call(&stopped)) {
             return false;
@@ -117,8 +120,42 @@ impl Tracer {
         }
         // Our own code is not left half done. On failure the thread was killed.
         let _ = self.breakpoints.leave_ours(&mut self.tracee, tid);
-        self.end_call(tid, Err(why(passed)));
+        let stood = self.place_of_call(tid);
+        self.end_call(tid, Err(why(passed, stood)));
         true
+    }
+
+    /// Says where the function stands that a halted thread was made to call: the innermost frame and, if that is a library's,
+    /// the nearest caller within the call that is the program's own code.
+    fn place_of_call(&self, tid: Tid) -> String {
+        let frames = self.frames_of_call(tid);
+        let Some(innermost) = frames.first() else {
+            return "in code whose address cannot be read".to_owned();
+        };
+        let space = self.tracee.space_now();
+        let own = frames.iter().find(|frame| space.is_own_code(frame));
+        match own.filter(|_| !space.is_own_code(innermost)) {
+            Some(caller) => format!("in {}, called by {}", place(innermost), place(caller)),
+            None => format!("in {}", place(innermost)),
+        }
+    }
+
+    /// The frames of the function that a thread was made to call, and of what it calls, innermost first.
+    fn frames_of_call(&self, tid: Tid) -> Vec<Frame> {
+        let thread = self.tracee.threads.get(&tid);
+        let calling = thread.and_then(|thread| thread.calling.as_ref());
+        let (Some(calling), Ok(machine)) = (calling, self.tracee.machine(&self.breakpoints, tid))
+        else {
+            return Vec::new();
+        };
+        let mut frames = backtrace(&self.tracee.space_now(), &machine, MOST_FRAMES).frames;
+        // The frames further out are those that the thread had before.
+        let end = calling.registers.rsp;
+        let inner = frames.iter();
+        let inner = inner.take_while(|frame| frame.cfa.is_some_and(|cfa| cfa <= end));
+        let count = inner.count();
+        frames.truncate(count.max(1));
+        frames
     }
 
     /// Tells the caller that the thread cannot be stopped. Once the function returns, the thread is where it was before.
@@ -174,10 +211,28 @@ impl Tracer {
     }
 }
 
-fn too_late() -> Diagnostic {
-    Diagnostic::new("the function did not return in time").with_hint(
+/// Describes a frame: the function, the line and the address.
+fn place(frame: &Frame) -> String {
+    let function = frame.function.as_deref().map(short_name);
+    let function = function.unwrap_or_else(|| "an unnamed function".to_owned());
+    match &frame.source {
+        Some(source) => format!(
+            "{function} at {}:{} ({:#x})",
+            source.file, source.line, frame.pc
+        ),
+        None => format!("{function} ({:#x})", frame.pc),
+    }
+}
+
+fn interrupted(after: Duration, stood: String) -> LiveError {
+    LiveError::Interrupted { after, stood }
+}
+
+fn too_late(_: Duration, stood: String) -> LiveError {
+    let what = format!("the function did not return in time; it was abandoned {stood}");
+    LiveError::Call(Diagnostic::new(what).with_hint(
         "the thread is as it was before the call, what the function has changed in memory stays",
-    )
+    ))
 }
 
 /// Returns the registers in which a function has returned its result.

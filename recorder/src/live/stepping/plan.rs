@@ -270,7 +270,8 @@ impl Tracer {
         let caller = callers.find(|frame| !frame.is_tail_call);
         let cfa = physical.and_then(|at| frames[at].cfa);
         let (Some(caller), Some(cfa)) = (caller, cfa) else {
-            let message = format!("{because} this frame has no caller to return to");
+            let what = "this is the outermost frame that is known: it has no caller to return to";
+            let message = format!("{because} {what}");
             let what = Diagnostic::new(message.trim_start()).with_hint("use \"continue\"");
             return Err(LiveError::Motion(what));
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent::shared::Asked;
-use debuginfo::{Certainty, Machine, Register, Unknown};
+use debuginfo::{Certainty, Limit, Machine, Register, Unknown};
 use exact::abi::vectors;
 pub(crate) use exact::abi::{RED_ZONE, XMM_OFFSET};
 
@@ -13,7 +13,6 @@ use crate::{
         breakpoints::Breakpoints,
         error::{LiveError, LiveResult},
         model::{AllRegisters, Stop, Tid},
-        probes::limit::Limit,
         tracee::Tracee,
     },
     stop::Registers,
