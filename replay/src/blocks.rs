@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::allocation::{MAP_FAILED, Role, role};
 use crate::calls::CallHead;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::overseen::goes_on;
 use crate::timeline::Timeline;
 
 /// Allocation functions call each other at most this deep.
@@ -54,11 +55,19 @@ pub struct Blocks {
     pub has_freers: bool,
 }
 
+/// Asks whoever oversees the search whether it goes on.
+fn go_on(head: &CallHead) -> Result<()> {
+    match goes_on(head.start) {
+        true => Ok(()),
+        false => Err(Error::Interrupted),
+    }
+}
+
 impl Timeline {
     /// Finds the blocks that held `address`, at any time.
     ///
     /// # Errors
-    /// The files cannot be read.
+    /// The files cannot be read, or [`Error::Interrupted`].
     pub fn blocks_at(&self, address: u64) -> Result<Blocks> {
         let mut makers = BTreeMap::new();
         let mut freers = BTreeSet::new();
@@ -78,6 +87,7 @@ impl Timeline {
         let mut has_makers = false;
         let maker_ids: BTreeSet<u32> = makers.keys().copied().collect();
         for head in self.calls.entered_in(&(0..u64::MAX), &maker_ids)? {
+            go_on(&head)?;
             has_makers = true;
             found.extend(self.made(&head, makers[&head.function], address, &all)?);
         }
@@ -88,6 +98,7 @@ impl Timeline {
         let mut frees: Vec<Free> = Vec::new();
         let mut has_freers = false;
         for head in self.calls.entered_in(&(0..u64::MAX), &freers)? {
+            go_on(&head)?;
             has_freers = true;
             let freed = self.call(&head)?.args[0];
             if starts.contains(&freed) {

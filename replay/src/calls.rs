@@ -13,6 +13,7 @@ use store::seal::SealedPart;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::min_tree::MinTree;
+use crate::overseen::goes_on;
 
 /// Most pages whose spans in time are kept: 8,192 calls of 60 bytes each.
 const SPINES: usize = 192;
@@ -501,6 +502,9 @@ impl Calls {
     }
 
     /// Returns the calls of `functions` that begin with one of the events `range`, unordered.
+    ///
+    /// # Errors
+    /// The files cannot be read, or [`Error::Interrupted`].
     pub(crate) fn entered_in(
         &self,
         range: &std::ops::Range<u64>,
@@ -519,6 +523,9 @@ impl Calls {
             let Block {
                 file, page, starts, ..
             } = self.blocks[at];
+            if !goes_on(starts.0) {
+                return Err(Error::Interrupted);
+            }
             // Most functions are called in few places.
             if starts.1 < range.start || !self.file(file)?.has_function(page as usize, functions)? {
                 continue;

@@ -63,12 +63,12 @@ pub use marks::Mark;
 pub use memory::Run;
 pub use modules::{Absent, Modules};
 pub use moment::{Effort, Moment, Places};
-pub use overseen::{Overseer, goes_on, overseen};
+pub use overseen::{Overseer, QUESTION_TIME, goes_on, overseen, with_question_time};
 pub use pack::{Outcome as PackOutcome, pack};
 pub use state::{Reason, Seen, State};
 pub use target::Target;
 pub use timeline::{ThreadInfo, Timeline};
 pub use walk::{
-    Activation, Arrival, Instant, MOST_WATCHED, NotRecorded, Seek, Sought, Spaces, Touched, Until,
-    Walk, WalkEnd, Walked, Wrote, watchable,
+    Activation, Arrival, CallEnd, Instant, MOST_WATCHED, NotRecorded, Seek, Sought, Spaces,
+    Touched, Until, Walk, WalkEnd, Walked, Wrote, returns_to, watchable,
 };

@@ -3,11 +3,14 @@
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
-use debuginfo::{AddressSpace, Ages, Certainty, EntryPlace, Frame, Machine, Register, Unknown};
+use debuginfo::{
+    AddressSpace, Ages, Certainty, EntryPlace, Frame, Limit, Machine, Register, Unknown,
+};
 
 use crate::calls::CallHead;
 use crate::event::{Event, Kind};
 use crate::memory::Run;
+use crate::overseen::question_time;
 use crate::state::{Link, Reason, Seen, State};
 
 /// Largest frame in bytes: addresses further apart lie on different stacks.
@@ -41,6 +44,8 @@ pub struct StateMachine<'s> {
     pinned: Cell<Option<u64>>,
     /// Older bytes of the heap were read, and no recorded call identifies their block.
     is_of_unknown_block: Cell<bool>,
+    /// Until when memory can be read.
+    limit: OnceCell<Limit>,
 }
 
 impl<'s> StateMachine<'s> {
@@ -57,6 +62,7 @@ impl<'s> StateMachine<'s> {
             ages: Cell::new(Ages::One),
             pinned: Cell::new(None),
             is_of_unknown_block: Cell::new(false),
+            limit: OnceCell::new(),
         }
     }
 
@@ -268,26 +274,8 @@ impl<'s> StateMachine<'s> {
         }
     }
 
-    fn not_captured<T>() -> Result<T, Unknown> {
-        Err(Reason::NotCaptured.unknown())
-    }
-}
-
-impl Machine for StateMachine<'_> {
-    fn extended(&self) -> Option<Vec<u8>> {
-        self.state.extended().ok()?
-    }
-
-    fn first_argument(&self) -> Option<u64> {
-        let Event::Leave(call) = self.state.event().ok()? else {
-            return None;
-        };
-        let is_own =
-            call.tid == Some(self.state.tid) && self.returned.is_none() && self.state.steps == 0;
-        is_own.then(|| Some(self.state.timeline.call(call).ok()?.args[0]))?
-    }
-
-    fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+    /// Reads memory at this moment, or at the event to which it is pinned.
+    fn read(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
         // A call that is on the stack has its return address in its slot all the time.
         if self.trust == Trust::KnownOnly
             && bytes.len() == 8
@@ -346,6 +334,35 @@ impl Machine for StateMachine<'_> {
             certainty = certainty.and(known);
         }
         Ok(certainty)
+    }
+
+    fn not_captured<T>() -> Result<T, Unknown> {
+        Err(Reason::NotCaptured.unknown())
+    }
+}
+
+impl Machine for StateMachine<'_> {
+    fn extended(&self) -> Option<Vec<u8>> {
+        self.state.extended().ok()?
+    }
+
+    fn first_argument(&self) -> Option<u64> {
+        let Event::Leave(call) = self.state.event().ok()? else {
+            return None;
+        };
+        let is_own =
+            call.tid == Some(self.state.tid) && self.returned.is_none() && self.state.steps == 0;
+        is_own.then(|| Some(self.state.timeline.call(call).ok()?.args[0]))?
+    }
+
+    fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+        if let Some(limit) = self.limit.get() {
+            limit.left()?;
+        }
+        let read = self.read(address, bytes);
+        // The first read may run every instruction up to the moment, which reports its progress and can be interrupted.
+        self.limit.get_or_init(|| Limit::new(question_time()));
+        read
     }
 
     fn ages(&self) -> Ages {

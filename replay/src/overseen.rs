@@ -1,12 +1,34 @@
 //! Progress and cancellation of long runs of a recording's instructions: an overseer learns how far a run is, and decides
-//! whether it continues. Each thread sets the overseer of its own requests.
+//! whether it continues. Each thread sets the overseer of its own requests, and the time that their questions may take.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
 pub use exact::Overseer;
 
 thread_local! {
     static OVERSEER: RefCell<Option<Overseer>> = const { RefCell::new(None) };
+    static TIME: Cell<Duration> = const { Cell::new(QUESTION_TIME) };
+}
+
+/// How long a question may read memory: as long as one about a live program, with the usual settings.
+pub const QUESTION_TIME: Duration = Duration::from_secs(24);
+
+/// Does `work`, in which each question about a moment may read memory for `time`. What it has not read then is unknown.
+pub fn with_question_time<T>(time: Duration, work: impl FnOnce() -> T) -> T {
+    struct Restored(Duration);
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            TIME.set(self.0);
+        }
+    }
+    let _restored = Restored(TIME.replace(time));
+    work()
+}
+
+/// That of this thread.
+pub(crate) fn question_time() -> Duration {
+    TIME.get()
 }
 
 /// Does `work`, in which `overseer` receives the position of each run of instructions, many times a second. Once it returns

@@ -34,7 +34,7 @@ pub enum Target {
 const UNITS: [(&str, f64); 6] = [
     ("ns", 1.0),
     ("us", 1e3),
-    ("µs", 1e3),
+    ("\u{b5}s", 1e3),
     ("ms", 1e6),
     ("min", 60e9),
     ("s", 1e9),

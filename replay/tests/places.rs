@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use debuginfo::Certainty;
 use debuginfo::value::Look;
@@ -11,7 +12,9 @@ use expr::Context;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use replay::{CallHead, Effort, Moment, Places, StateMachine, Timeline};
+use replay::{
+    CallHead, Effort, Moment, Places, QUESTION_TIME, StateMachine, Timeline, with_question_time,
+};
 use values::{RenderOptions, render_known, render_with};
 
 /// Names of all kinds: parameters, variables, global ones, members, what they point to, registers, numbers, and
@@ -174,6 +177,27 @@ fn what_needs_few_registers_is_the_same_with_them() {
     for effort in [Effort::Nothing, Effort::Shown] {
         let known = counts.get(&effort);
         assert!(known > Some(&100), "{effort:?}: only {known:?} are known");
+    }
+}
+
+/// A question that has read memory for longer than it may says so, and has no half of an answer.
+#[test]
+fn a_question_has_a_limit_of_time() {
+    let temp = tempfile::tempdir().unwrap();
+    let timeline = open(&recording("captured.hindsight"), temp.path());
+    let ask = |seq, time| {
+        let tid = timeline.thread_at(seq).unwrap();
+        let moment = Moment::at(&timeline, seq, tid, 1).unwrap();
+        with_question_time(time, || told_of(&moment, "sold + sold"))
+    };
+    let is_known = |seq: &u64| ask(*seq, QUESTION_TIME).1.is_some();
+    let known: Vec<u64> = (0..timeline.events()).filter(is_known).collect();
+    assert!(known.len() > 10, "{known:?}");
+    for seq in known {
+        let (told, value) = ask(seq, Duration::ZERO);
+        assert_eq!(value, None, "at event {seq}");
+        let words = "the question took longer than 0ns and was given up";
+        assert!(told.contains(words), "at event {seq}: {told}");
     }
 }
 

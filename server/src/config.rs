@@ -199,6 +199,7 @@ mod tests {
         assert_eq!(config, Config::default());
         assert_eq!(config.idle_timeout(), Duration::from_secs(1800));
         assert_eq!(config.request_timeout(), Duration::from_secs(30));
+        assert_eq!(config.question_time(), replay::QUESTION_TIME);
         assert_eq!(config.await_timeout(), Duration::from_secs(300));
         assert_eq!(config.output.max_events, 10_000);
         assert_eq!(config.output.max_bytes(), 10 << 20);

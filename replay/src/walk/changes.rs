@@ -1,10 +1,12 @@
 //! Searches for the instructions that change some bytes. Writes of the same value are passed.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use exact::Replay;
+use exact::{Access, Batch, Replay, Seek};
 
-use super::search::{Wrote, check_place, pieces};
+use super::search::{MOST_WATCHED, Wrote, check_place, pieces};
+use super::sought::watchable;
 use crate::error::Result;
 use crate::timeline::Timeline;
 
@@ -15,6 +17,8 @@ const FURTHEST: u64 = 1 << 28;
 const MOST: usize = 1 << 12;
 /// Instructions before a write without effect that are searched first.
 const SHORT: u64 = 1 << 10;
+/// The process goes to so many writes to see their effect; what more of them wrote is noted in one run.
+const FEW: usize = 8;
 
 /// Some bytes, and the pieces of them that can be watched at once.
 struct Place {
@@ -89,7 +93,7 @@ impl Place {
             if !writes.is_empty() {
                 most = (most * 16).min(MOST);
             }
-            for write in writes {
+            for write in self.that_may_change(replay, writes)? {
                 if self.bytes(replay, write + 1)? != before {
                     return Ok(Some(write));
                 }
@@ -131,7 +135,7 @@ impl Place {
         let (mut at, mut last) = (positions.start, None);
         while at < positions.end {
             let (writes, until) = self.writes(replay, at..positions.end, MOST)?;
-            for write in writes {
+            for write in self.that_may_change(replay, writes)? {
                 let now = self.bytes(replay, write + 1)?;
                 if now != known {
                     known = now;
@@ -174,6 +178,64 @@ impl Place {
         all.sort_unstable();
         all.dedup();
         Ok((all, until))
+    }
+
+    /// Leaves out the writes that are known to have stored what was there. Adds those that were not: the processor may have
+    /// counted a repeated instruction as the one before it.
+    fn that_may_change(
+        &self,
+        replay: &mut Replay,
+        mut writes: Vec<u64>,
+    ) -> exact::Result<Vec<u64>> {
+        let (Some(first), Some(last)) = (writes.first().copied(), writes.last().copied()) else {
+            return Ok(writes);
+        };
+        if writes.len() > FEW {
+            let (silent, effective) = self.judged(replay, first..last + 1)?;
+            writes.retain(|write| !silent.contains(write));
+            writes.extend(effective);
+            writes.sort_unstable();
+            writes.dedup();
+        }
+        Ok(writes)
+    }
+
+    /// The instructions whose writes all stored what was there, and those with others. A system call that drops memory is in
+    /// neither.
+    fn judged(
+        &self,
+        replay: &mut Replay,
+        positions: Range<u64>,
+    ) -> exact::Result<(BTreeSet<u64>, BTreeSet<u64>)> {
+        let seek = Seek {
+            writes: true,
+            memory: Some(watchable(self.address..self.address + self.len)),
+            value_bytes: 2 * MOST_WATCHED as usize,
+            ..Seek::default()
+        };
+        let (mut silent, mut effective) = (BTreeSet::new(), BTreeSet::new());
+        replay.seek(positions, &seek, &mut |batch| {
+            for access in batch.accesses.iter().filter(|access| access.is_write) {
+                match self.is_silent(batch, access) {
+                    true => silent.insert(access.position),
+                    false => effective.insert(access.position),
+                };
+            }
+            true
+        })?;
+        silent.retain(|position| !effective.contains(position));
+        Ok((silent, effective))
+    }
+
+    /// Returns whether a write is known to have left these bytes as they were.
+    fn is_silent(&self, batch: &Batch, access: &Access) -> bool {
+        let start = self.address.saturating_sub(access.address) as usize;
+        let end = access
+            .size
+            .min((self.address + self.len).saturating_sub(access.address))
+            as usize;
+        let old = batch.old(access).get(start..end);
+        old.is_some() && old == batch.value(access).get(start..end)
     }
 
     /// The bytes after this many instructions; `None` if there is no memory.

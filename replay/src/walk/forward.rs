@@ -45,10 +45,23 @@ impl Walker<'_> {
             Walk::Call => self.finish()?,
             Walk::CallOf(frame) => self.leave(&frame)? != Left::Not,
         };
-        Ok(match done {
-            true => Walked::Done,
-            false => Walked::AtTheEdge,
-        })
+        if done {
+            return Ok(Walked::Done);
+        }
+        self.stand_at_its_end()?;
+        Ok(Walked::AtTheEdge)
+    }
+
+    /// Goes to the last instruction of the thread if it has ended on the way.
+    fn stand_at_its_end(&mut self) -> exact::Result<()> {
+        if self.thread().is_some() {
+            return Ok(());
+        }
+        let last = self.schedule.iter().rposition(|(_, tid)| *tid == self.tid);
+        let Some(last) = last else { return Ok(()) };
+        let next = self.schedule.get(last + 1);
+        let end = next.map_or(self.end, |(at, _)| (*at).min(self.end));
+        self.replay.goto(end.saturating_sub(1))
     }
 
     /// Executes an instruction, and returns the call if it made one.
@@ -280,14 +293,23 @@ impl Walker<'_> {
         Ok(true)
     }
 
-    /// Continues until callers have lines.
+    /// Returns whether a step may end where it has returned to: at a line, and not in a library of the system, as live.
+    fn is_at_own_line(&self) -> bool {
+        let is_system = self
+            .space
+            .at(self.rip())
+            .is_none_or(|module| module.is_system);
+        !is_system && self.space.step_line(self.rip()).is_some()
+    }
+
+    /// Continues until callers are code with lines, and not of a library of the system.
     fn leave_what_has_no_lines(
         &mut self,
         frame: &mut Option<Activation>,
         goal: &mut LineGoal,
         into: bool,
     ) -> exact::Result<bool> {
-        while self.space.step_line(self.rip()).is_none() {
+        while !self.is_at_own_line() {
             match frame.take() {
                 Some(outer) if self.leave(&outer)? != Left::Not => {}
                 _ => return Ok(false),

@@ -14,14 +14,14 @@ mod until;
 use std::ops::Range;
 use std::sync::Arc;
 
-use debuginfo::{AddressSpace, Machine, backtrace};
+use debuginfo::{AddressSpace, Frame, Machine, backtrace};
 use exact::Replay;
 
 use crate::error::{Error, Result};
 use crate::moves::Direction;
 use crate::timeline::Timeline;
 pub use arrivals::{Arrival, Spaces};
-pub use search::{MOST_WATCHED, Wrote};
+pub use search::{CallEnd, MOST_WATCHED, Wrote};
 pub use sought::{Seek, Sought, Touched, watchable};
 use thread::Thread;
 pub use until::Until;
@@ -211,18 +211,29 @@ impl Timeline {
         walk: Walk,
         direction: Direction,
     ) -> Result<WalkEnd> {
+        self.walk_within(from, (tid, calls_to_come), (walk, direction), None)
+    }
+
+    /// The same; forwards, not further than to a position.
+    fn walk_within(
+        &self,
+        from: Instant,
+        (tid, calls_to_come): (u32, usize),
+        (walk, direction): (Walk, Direction),
+        until: Option<u64>,
+    ) -> Result<WalkEnd> {
         let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
         let position = self.position_of(from)?;
         // Several events of the same moment describe what is mapped at the start.
         let space = self.modules.space(self.instant(position)?.seq);
         let outline = every.outline()?;
-        let end = outline.end;
+        let end = until.unwrap_or(outline.end).min(outline.end);
         let is_in_parts = !outline.gaps.is_empty();
         let gaps = outline.gaps.iter();
         // The gap that ends the recording has no other side.
         let mut gaps = gaps.filter(|gap| gap.nanoseconds.is_some());
         let gap = match direction {
-            Direction::Forward => gaps.find(|gap| gap.at >= position),
+            Direction::Forward => gaps.find(|gap| (position..end).contains(&gap.at)),
             Direction::Back => gaps.rfind(|gap| gap.at < position),
         };
         let gap = gap.map(|gap| gap.at);
@@ -459,14 +470,21 @@ impl Walker<'_> {
 }
 
 fn activation(space: &AddressSpace, thread: &dyn Machine) -> Option<Activation> {
-    let trace = backtrace(space, thread, FRAMES);
-    let own = trace.frames.iter().position(|frame| !frame.inlined)?;
-    let frame = &trace.frames[own];
-    let mut callers = trace.frames[own + 1..].iter();
-    let caller = callers.find(|caller| !caller.is_tail_call);
+    let frames = backtrace(space, thread, FRAMES).frames;
+    let frame = frames.iter().find(|frame| !frame.inlined)?;
     Some(Activation {
         entry: frame.function_entry,
         cfa: frame.cfa?,
-        back: caller.map(|caller| caller.pc),
+        back: returns_to(&frames, 0),
     })
+}
+
+/// Returns the address to which the function of frame `index`, or the one that it is inlined into, returns; `None` if that is
+/// not known. What has made a tail call is not returned to.
+#[must_use]
+pub fn returns_to(frames: &[Frame], index: usize) -> Option<u64> {
+    let mut outer = frames.get(index..)?.iter();
+    outer.find(|frame| !frame.inlined)?;
+    let caller = outer.find(|frame| !frame.is_tail_call)?;
+    caller.pc_is_known.then_some(caller.pc)
 }

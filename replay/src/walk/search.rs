@@ -26,6 +26,17 @@ pub struct Wrote {
     pub tid: u32,
 }
 
+/// How a call was followed to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallEnd {
+    /// It has returned, or an exception or longjmp has left it.
+    At(Instant),
+    /// It was still open at the position up to which it was followed.
+    Later,
+    /// The recording does not show its end.
+    NotShown,
+}
+
 /// Pieces that can be watched at once.
 pub(super) fn pieces(address: u64, len: u64) -> Vec<(u64, u64)> {
     let end = address.saturating_add(len).min(USER_SPACE);
@@ -122,18 +133,22 @@ impl Timeline {
         found.map(|at| self.instant(at)).transpose()
     }
 
-    /// Returns the moment at which a call ends that runs at another moment: it has returned, or an exception or longjmp has
-    /// left it. `None` if the recording does not show that.
+    /// Finds the end of a call that runs at a moment. It is followed up to a position: a number of instructions since the start.
     ///
     /// # Errors
     /// Instructions are not recorded or cannot be run, or the thread does not exist.
-    pub fn left(&self, from: Instant, tid: u32, frame: Activation) -> Result<Option<Instant>> {
-        let end = self.walk(from, (tid, 0), Walk::CallOf(frame), Direction::Forward)?;
+    pub fn left(&self, from: Instant, tid: u32, frame: Activation, until: u64) -> Result<CallEnd> {
+        let (walk, forward) = (Walk::CallOf(frame), Direction::Forward);
+        let end = self.walk_within(from, (tid, 0), (walk, forward), Some(until))?;
         let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
+        let outline = every.outline()?;
         let position = self.position_of(end.instant)?;
-        let mut gaps = every.outline()?.gaps.iter();
-        let is_known = end.walked == Walked::Done && !gaps.any(|gap| gap.at == position);
-        Ok(is_known.then_some(end.instant))
+        let is_gap = outline.gaps.iter().any(|gap| gap.at == position);
+        Ok(match end.walked {
+            Walked::Done if !is_gap => CallEnd::At(end.instant),
+            Walked::AtTheEdge if until < outline.end => CallEnd::Later,
+            _ => CallEnd::NotShown,
+        })
     }
 
     /// Describes the write of an instruction.

@@ -32,14 +32,12 @@ struct Writer {
 
 impl Writer {
     fn whole(&self, ty: &Type) -> Vec<Line> {
-        let ty = ty.strip();
-        let inner = innermost(&ty);
-        let (name, whole) = (inner.name(), ty.name());
-        // Pointer and array signs around the structure: after its name in C, before it in Rust.
-        let (before, behind) = whole.split_once(&name).unwrap_or((&whole, ""));
+        let whole = ty.without_aliases().name();
+        let inner = innermost(&ty.strip());
         let Some(inside) = self.inside(&inner, 0, 0) else {
             return vec![plain(whole)];
         };
+        let (before, behind) = around(&whole, &inner.name());
         let mut lines = vec![Line {
             note: "/* offset | size */".to_owned(),
             text: format!("{before}{}", heading(&inner)),
@@ -145,6 +143,17 @@ impl Writer {
     }
 }
 
+/// Splits a type's name at the name of the structure in it. Pointer and array signs are after it in C, before it in Rust;
+/// qualifiers are words before it.
+fn around<'w>(whole: &'w str, name: &str) -> (&'w str, &'w str) {
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    let parts = whole.match_indices(name);
+    let mut parts = parts.map(|(at, _)| (&whole[..at], &whole[at + name.len()..]));
+    let found = parts
+        .find(|(before, behind)| !before.ends_with(is_letter) && !behind.starts_with(is_letter));
+    found.unwrap_or((whole, ""))
+}
+
 fn plain(text: String) -> Line {
     Line {
         note: String::new(),
@@ -242,6 +251,20 @@ fn one_line(member: &Member, language: Language) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signs_and_qualifiers_are_around_the_name() {
+        for (whole, name, parts) in [
+            ("const struct s *[2]", "struct s", ("const ", " *[2]")),
+            ("const t *", "t", ("const ", " *")),
+            ("const c", "c", ("const ", "")),
+            ("*mut t", "t", ("*mut ", "")),
+            ("volatile e", "e", ("volatile ", "")),
+            ("&[Row; 4]", "Row", ("&[", "; 4]")),
+        ] {
+            assert_eq!(around(whole, name), parts, "{whole}");
+        }
+    }
 
     #[test]
     fn holes_are_told_in_bytes_and_bits() {

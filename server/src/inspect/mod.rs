@@ -11,6 +11,8 @@ mod function_types;
 mod functions;
 mod memory;
 mod named_types;
+mod near_names;
+mod owner;
 mod place;
 mod registers;
 mod returned;
@@ -31,6 +33,7 @@ pub(crate) use declared::type_of_kind;
 pub use functions::nearest_functions;
 pub use memory::{MemoryReport, hex_bytes, memory};
 pub use named_types::type_of;
+pub use owner::frame_with;
 pub use place::{
     MemoryPlace, evaluate_address, evaluate_place, evaluate_place_around, place_of, refuse_constant,
 };

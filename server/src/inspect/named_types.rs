@@ -5,7 +5,8 @@ use expr::Missing;
 
 use super::View;
 use super::function_types::function_type;
-use super::values::{context, parsed, with_near_global};
+use super::near_names::with_near_global;
+use super::values::{context, parsed};
 use crate::protocol::{Code, ExpressionFault, Failure};
 
 /// Returns the type of an expression, or the type that the text names.

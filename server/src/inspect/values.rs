@@ -5,12 +5,13 @@ use debuginfo::scope::{Variable, variables_at};
 use debuginfo::types::Type;
 use debuginfo::value::{Look, Value};
 use debuginfo::{AddressSpace, Certainty, Frame, Machine, at_frame};
-use expr::{Calls, Context, EvalError, Expr, Kept, Missing, ParseError};
+use expr::{Calls, Context, EvalError, Expr, Kept, ParseError};
 use serde::{Deserialize, Serialize};
 use values::{Format, RenderOptions, Write, render_shortened};
 
 use super::View;
 use super::declared;
+use super::near_names::with_near_global;
 use super::place::MemoryPlace;
 use crate::protocol::{Code, ExpressionFault, Failure};
 
@@ -592,23 +593,6 @@ fn value(view: &View<'_>, text: &str, calls: Option<&dyn Calls>) -> Result<Value
     value.map_err(|error| with_near_global(view, text, &error))
 }
 
-/// Most names of global variables of a module that are compared with an unknown one.
-const MAX_GLOBALS: usize = 1 << 16;
-
-/// Reports an error, with the global variable that was probably meant if a name is unknown.
-pub(super) fn with_near_global(view: &View<'_>, text: &str, error: &EvalError) -> Failure {
-    let failure = of_eval(text, error);
-    if error.missing != Some(Missing::Name) || failure.hint.is_some() {
-        return failure;
-    }
-    let names = debuginfo::global_names(view.space, MAX_GLOBALS);
-    let written = text.get(error.at.start..error.at.end).unwrap_or_default();
-    match expr::nearest(written, names.iter().map(String::as_str)) {
-        Some(near) => failure.hint(format!("did you mean \"{near}\"?")),
-        None => failure,
-    }
-}
-
 /// Writes the value of an expression.
 pub(super) fn shown(value: &Value, expression: &str, manner: Manner, look: &Look<'_>) -> Shown {
     let rendered = render_shortened(value, &manner.options(), look);
@@ -661,7 +645,7 @@ impl From<ValueFormat> for Format {
     }
 }
 
-fn of_eval(text: &str, error: &EvalError) -> Failure {
+pub(super) fn of_eval(text: &str, error: &EvalError) -> Failure {
     let failure = Failure::of(Code::EvalFailed, error.clone());
     Failure {
         expression: error.missing.map(ExpressionFault::Missing),

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use replay::moves::{Direction, Stops};
-use replay::{Arrival, Instant, Until, Walked};
+use replay::{Arrival, Instant, Until, Walked, returns_to};
 
 use super::breaks::StopAddress;
 use super::judge::{Failed, Judge};
@@ -94,21 +94,20 @@ impl Past {
             events: self.places_that_stop().1,
             ..Stops::default()
         };
-        let event = self.timeline.run(here.seq, &stops, direction);
-        let mut event = event.map_err(|error| of_replay(&error))?;
-        if direction == Direction::Back && here.steps > 0 && self.timeline.is_stop(here.seq) {
-            event = Some(here.seq);
-        }
-        let until = match (direction, event) {
-            (Direction::Forward, Some(seq)) => Some(self.timeline.position(seq)),
-            _ => None,
-        };
-        let until = until.transpose().map_err(|error| of_replay(&error))?;
+        // Some instructions after an event, that event lies before.
+        let from = here.seq + u64::from(direction == Direction::Back && here.steps > 0);
+        let event = self.timeline.run(from, &stops, direction);
+        let event = event.map_err(|error| of_replay(&error))?;
+        let at_event = event.map(|seq| self.timeline.position(seq)).transpose();
+        let at_event = at_event.map_err(|error| of_replay(&error))?;
+        let until = at_event.filter(|_| direction == Direction::Forward);
         let told = self.nearest_break(here, until, direction)?;
-        // No write behind the breakpoint matters.
-        let until = match (direction, &told.stopped) {
-            (Direction::Forward, Some(stopped)) => Some(stopped.position),
-            _ => until,
+        // No write behind the breakpoint, or behind the event, matters.
+        let stopped = told.stopped.as_ref().map(|stopped| stopped.position);
+        let stops = stopped.into_iter().chain(at_event);
+        let until = match direction {
+            Direction::Forward => stops.min(),
+            Direction::Back => stops.max(),
         };
         let (wrote, changed) = self.nearest_write(direction, until)?;
         let instant = |stopped: &Stopped| {
@@ -189,15 +188,10 @@ impl Past {
             let frames = &looked.moment.trace.backtrace.frames;
             let own = frames.iter().skip(selected).find(|frame| !frame.inlined);
             let cfa = own.and_then(|frame| frame.cfa);
-            let outer = frames
-                .iter()
-                .skip(selected)
-                .skip_while(|frame| frame.inlined);
-            let caller = outer.skip(1).find(|frame| !frame.is_tail_call);
-            let back = caller.filter(|frame| frame.pc_is_known);
+            let back = returns_to(frames, selected);
             let pc = frames.first().map(|frame| frame.pc);
             let past = pc.map(|pc| looked.moment.space.statements_past(pc));
-            Ok(((cfa, back.map(|frame| frame.pc)), past.unwrap_or_default()))
+            Ok(((cfa, back), past.unwrap_or_default()))
         })?;
         let addresses = match target {
             Some(target) => all_addresses(&self.stop_addresses(target)?),
@@ -399,7 +393,7 @@ impl Past {
         Ok(found)
     }
 
-    fn end(&self) -> Result<u64, Failure> {
+    pub(super) fn end(&self) -> Result<u64, Failure> {
         self.timeline
             .instructions()
             .map_err(|error| of_replay(&error))

@@ -2,7 +2,9 @@
 
 use debuginfo::Machine;
 use replay::moves::{Direction, Note};
-use replay::{Activation, CallHead, Event, Instant, NotRecorded, Walk, WalkEnd, Walked};
+use replay::{
+    Activation, CallHead, Event, Instant, NotRecorded, Walk, WalkEnd, Walked, returns_to,
+};
 use serde::{Deserialize, Serialize};
 use values::quantity::duration;
 
@@ -16,6 +18,8 @@ use crate::verbs::{CallsReply, NoteLine, NotesReply, StepArgs, display};
 
 /// How many frames a move needs: the innermost, and those inlined into it.
 const FRAMES: usize = 1;
+/// How many frames are read to find the caller of one, which may have inlined calls.
+const CALLERS: usize = 64;
 /// How many lines of output are shown.
 const LINES: usize = 1000;
 /// Events of output that are read at once: as many as a page of events has.
@@ -304,6 +308,7 @@ impl Past {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<MotionReport, Failure> {
         if self.timeline.has_every_instruction() {
+            self.refuse_without_caller(direction)?;
             let walk = self.selected_frame()?.map_or(Walk::Call, Walk::CallOf);
             return self.walk(walk, None, direction);
         }
@@ -316,6 +321,32 @@ impl Past {
         };
         let seq = found.map_err(|e| of_replay(&e))?;
         self.run_up_to(seq, direction, is_interrupted)
+    }
+
+    /// Refuses to leave a frame of which no caller is known. The way back from within it leads to its entry.
+    fn refuse_without_caller(&self, direction: Direction) -> Result<(), Failure> {
+        self.look(CALLERS, |looked| {
+            let selected = looked.position.frame;
+            let trace = &looked.moment.trace.backtrace;
+            let mut own = trace.frames.iter().skip(selected);
+            let own = own.find(|frame| !frame.inlined);
+            let is_inside = own.is_some_and(|frame| {
+                let entry = frame.function_entry;
+                direction == Direction::Back && entry.is_some_and(|entry| entry != frame.pc)
+            });
+            if own.is_none() || is_inside || returns_to(&trace.frames, selected).is_some() {
+                return Ok(());
+            }
+            let message = match &trace.end {
+                None => "this is the outermost frame: it has no caller to return to".to_owned(),
+                Some(why) => format!("no caller of this frame is known: {why}"),
+            };
+            let run = match direction {
+                Direction::Forward => "go on: continue",
+                Direction::Back => "go back: reverse-continue",
+            };
+            Err(Failure::new(Code::NoFrame, message).hint(run))
+        })
     }
 
     /// The frame of the function that the selected frame belongs to; `None` if that function is the innermost one.

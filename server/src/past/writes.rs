@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use debuginfo::{Frame, Machine, Register, short_name};
+use debuginfo::{Frame, Machine, short_name};
 use replay::history::HistoryScope;
-use replay::{CallHead, Instant, Wrote};
+use replay::{CallHead, Instant, Wrote, returns_to};
 
 use super::history::changed_part;
 use super::moves::unrecorded;
@@ -15,12 +15,6 @@ use crate::verbs::{HistoryReply, LastWriteReply};
 
 /// Most frames that are searched for a variable.
 pub(super) const MOST_FRAMES: usize = 256;
-/// Bytes below the stack pointer that belong to the innermost frame (System V ABI for x86-64, section 3.2.2).
-const RED_ZONE: u64 = 128;
-/// Variables of the innermost function lie at most so far below the stack pointer.
-const MOST_OF_A_FRAME: u64 = 256 << 10;
-/// The usual size of a stack.
-const MOST_OF_A_STACK: u64 = 8 << 20;
 /// Most writes that are counted, and most that are described at once.
 const MOST_COUNTED: usize = 100_000;
 const MOST_SHOWN: usize = 1000;
@@ -346,40 +340,19 @@ impl Owner {
     /// Describes the frame of a function; `None` for one that is inlined.
     pub(super) fn of(frames: &[Frame], index: usize) -> Option<Owner> {
         let frame = frames.get(index).filter(|frame| !frame.inlined)?;
-        let mut callers = frames.get(index + 1..)?.iter();
-        let caller = callers.find(|caller| !caller.is_tail_call);
         Some(Owner {
             function: frame.function.clone(),
             entry: frame.function_entry?,
             cfa: frame.cfa?,
-            back: caller
-                .filter(|caller| caller.pc_is_known)
-                .map(|caller| caller.pc),
+            back: returns_to(frames, index),
         })
     }
 }
 
-/// The function in whose frame an address lies.
+/// The function to whose frame an address belongs.
 pub(super) fn frame_of(looked: &Looked<'_>, address: u64) -> Option<Owner> {
-    // A variable of a module is in no frame, although a signal's own stack may be near.
-    if looked.moment.space.at(address).is_some() {
-        return None;
-    }
-    let (sp, _) = looked.machine.register(Register::RSP).ok()?;
-    let frames = &looked.moment.trace.backtrace.frames;
-    let mut own = frames
-        .iter()
-        .enumerate()
-        .filter(|(_, frame)| !frame.inlined);
-    if address < sp.saturating_sub(RED_ZONE) {
-        // A function that has just been entered has not made room for its variables yet.
-        let (index, _) = own.next()?;
-        let is_near = sp - address < MOST_OF_A_FRAME;
-        return Owner::of(frames, index).filter(|_| is_near);
-    }
-    let (index, _) = own.find(|(_, frame)| frame.cfa.is_some_and(|cfa| address < cfa))?;
-    // Another thread's stack is not near this one's.
-    Owner::of(frames, index).filter(|owner| owner.cfa - sp < MOST_OF_A_STACK)
+    let index = inspect::frame_with(&looked.view(), address)?;
+    Owner::of(&looked.moment.trace.backtrace.frames, index)
 }
 
 pub(super) fn in_a_register(expression: &str, failure: Failure) -> Failure {

@@ -55,7 +55,9 @@ fn live_code(error: &LiveError) -> Code {
         LiveError::NoDisplay(_) => Code::DisplayNotFound,
         LiveError::CannotStop { .. } | LiveError::Unwatchable { .. } => Code::InvalidAddress,
         LiveError::Expression { .. } => Code::InvalidCondition,
-        LiveError::Evaluate(_) | LiveError::Call(_) | LiveError::Interrupted(_) => Code::EvalFailed,
+        LiveError::Evaluate(_) | LiveError::Call(_) | LiveError::Interrupted { .. } => {
+            Code::EvalFailed
+        }
         LiveError::NoWatchpointLeft => Code::NoWatchpointLeft,
         LiveError::Memory { .. } => Code::ReadFailed,
         LiveError::Closing => Code::Timeout,

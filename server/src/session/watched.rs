@@ -2,14 +2,13 @@
 
 use debuginfo::{Frame, Type};
 use recorder::live::{ProbeId, Stop, Tid, WatchedCall};
+use replay::returns_to;
 
 use super::LiveSession;
-use crate::inspect::View;
+use crate::inspect::{View, frame_with};
 
 /// Most frames that are searched for that of the variable.
 const FRAMES: usize = 4096;
-/// The largest distance of a variable from the end of its frame.
-const MOST_OF_A_FRAME: u64 = 8 << 20;
 
 /// A watched place.
 #[derive(Clone, Debug)]
@@ -43,20 +42,17 @@ impl Watched {
 }
 
 impl WatchedFrame {
-    /// Returns the selected frame of a view, if the place at `address` is in it or in one further in.
+    /// Returns the selected frame of a view, or the one that it is inlined into, if the place at `address` belongs to it.
     pub fn around(address: u64, view: &View<'_>, tid: Tid) -> Option<WatchedFrame> {
-        let frame = view.frames.get(view.frame)?;
+        let mut outer = view.frames.get(view.frame..)?.iter();
+        let own = view.frame + outer.position(|frame| !frame.inlined)?;
+        let frame = &view.frames[own];
         let cfa = frame.cfa?;
-        let is_in_it = address < cfa && cfa - address < MOST_OF_A_FRAME;
-        let low = view.frames[..view.frame]
-            .iter()
-            .filter_map(|inner| inner.cfa);
-        let is_inside = low.max().is_none_or(|inner| inner <= address);
-        (is_in_it && is_inside && view.space.at(address).is_none()).then_some(WatchedFrame {
+        (frame_with(view, address)? == own).then_some(WatchedFrame {
             tid,
             cfa,
             entry: frame.function_entry,
-            returns_to: returns_to(view.frames, view.frame),
+            returns_to: returns_to(view.frames, own),
         })
     }
 
@@ -67,14 +63,6 @@ impl WatchedFrame {
             returns_to: self.returns_to?,
         })
     }
-}
-
-/// Returns where the function of frame `index`, or the one that it is inlined into, returns.
-fn returns_to(frames: &[Frame], index: usize) -> Option<u64> {
-    let mut outer = frames.get(index..)?.iter();
-    outer.find(|frame| !frame.inlined)?;
-    let caller = outer.find(|frame| !frame.is_tail_call)?;
-    caller.pc_is_known.then_some(caller.pc)
 }
 
 impl LiveSession {

@@ -112,9 +112,9 @@ impl<'a> Call<'a> {
             does: V::DOES,
             ..self.clone()
         };
-        let reply = call
-            .check()
-            .and_then(|()| call.overseen(|| V::run(&call, args)));
+        let time = call.config.question_time();
+        let work = || replay::with_question_time(time, || V::run(&call, args));
+        let reply = call.check().and_then(|()| call.overseen(work));
         call.tell_failures();
         reply.map_err(|failure| call.with_the_way_back(failure))
     }
@@ -372,8 +372,12 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Reports the session's new warnings, and conditions and messages that have failed since the last verb.
+    /// Reports the session's new warnings, and conditions and messages that have failed since the last verb. A client that
+    /// has gone leaves them to the next one.
     fn tell_failures(&self) {
+        if self.is_gone() {
+            return;
+        }
         let session = match self.session() {
             Ok(Session::Live(session)) => session,
             Ok(Session::Recorded(past)) => {

@@ -9,7 +9,7 @@ use super::{
     BreakReply, Call, Command, Does, Form, Needs, ProbeArgs, ProbeKind, Text, Verb, Word,
     probe_text, probe_words, probes,
 };
-use crate::inspect::{self, signal_by_name};
+use crate::inspect::{self, signal_by_name, signal_name};
 use crate::past::{Break, CatchWanted, Happened, Past};
 use crate::protocol::Failure;
 use crate::session::Session;
@@ -81,7 +81,7 @@ pub enum Caught {
 
 impl Verb for Catch {
     const NAME: &'static str = "catch";
-    const DOC: &'static str = "Stop at exceptions, panics, signals, system calls and new processes\n\n  catch throw std::*          C++ exceptions of these types, where they are thrown\n  catch catch                 where one is handled; catch rethrow: where it is thrown again\n  catch panic                 Rust panics\n  catch signal SIGUSR1        a signal that a thread is about to get\n  catch syscall openat        before a system call, by name or number; without one, before any\n  catch syscall write if $rdi == 2\n  catch fork, catch vfork     a new process, after the call that made it; vfork also catches posix_spawn\n  catch exec                  another program, at its first instruction\n  catch load libplugin        a library with that in its name, or a pattern; mapped, but none of its code has run\n\nThe program stays the one that is followed, unless set follow-fork-mode child: a new process runs on by itself.\n\nIn a recording, runs through time stop at its events: fork (vfork and posix_spawn are recorded as fork), exec, load, and system calls if they were recorded (--syscalls).";
+    const DOC: &'static str = "Stop at exceptions, panics, signals, system calls and new processes\n\n  catch throw std::*          C++ exceptions of these types, where they are thrown\n  catch catch                 where one is handled; catch rethrow: where it is thrown again\n  catch panic                 Rust panics\n  catch signal SIGUSR1        a signal that a thread is about to get\n  catch syscall openat        before a system call, by name or number; without one, before any\n  catch syscall write if $rdi == 2\n  catch fork, catch vfork     a new process, after the call that made it; vfork also catches posix_spawn\n  catch exec                  another program, at its first instruction\n  catch load libplugin        a library with that in its name, or a pattern; mapped, but none of its code has run\n\nThe program stays the one that is followed, unless set follow-fork-mode child: a new process runs on by itself.\n\nIn a recording, runs through time stop at its events: fork (vfork and posix_spawn are recorded as fork), exec, load, system calls if they were recorded (--syscalls), and signals: those that ended or stopped the program, with --full also those that it handled.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = ProbeArgs<CatchAdd>;
@@ -152,8 +152,10 @@ fn recorded(past: &Past, args: ProbeArgs<CatchAdd>) -> Result<Vec<Break>, Failur
     match args {
         ProbeArgs::List => Ok(past.all_breaks().into_iter().filter(is_catch).collect()),
         ProbeArgs::Add(add) => {
-            let words = location(add.what.clone())?.to_string();
+            let location = location(add.what.clone())?;
+            let words = words(&location);
             let what = match &add.what {
+                Caught::Signal { .. } => Happened::Signal(signal(&location)),
                 Caught::Fork | Caught::Vfork => Happened::Fork,
                 Caught::Exec => Happened::Exec,
                 Caught::Load { pattern } => Happened::Load(pattern.clone()),
@@ -163,7 +165,7 @@ fn recorded(past: &Past, args: ProbeArgs<CatchAdd>) -> Result<Vec<Break>, Failur
                         .map(|name| system_call(name))
                         .collect::<Result<_, _>>()?,
                 ),
-                _ => return Err(past.cannot_catch(&words)),
+                _ => return Err(past.cannot_catch()),
             };
             let has_options = add.condition.is_some() || add.hit_count > 0 || add.all_threads;
             let wanted = CatchWanted {
@@ -176,6 +178,27 @@ fn recorded(past: &Past, args: ProbeArgs<CatchAdd>) -> Result<Vec<Break>, Failur
         ProbeArgs::Remove(chosen) => probes::each_id(&chosen, |id| past.remove_break(id)),
         ProbeArgs::Enable(chosen) => probes::each_id(&chosen, |id| past.switch_break(id, true)),
         ProbeArgs::Disable(chosen) => probes::each_id(&chosen, |id| past.switch_break(id, false)),
+    }
+}
+
+/// Returns the signal that a location means; `None`: any.
+fn signal(location: &Location) -> Option<i32> {
+    match location {
+        Location::Signal(signal) => *signal,
+        _ => None,
+    }
+}
+
+/// How a location is written behind `catch`.
+fn words(location: &Location) -> String {
+    let Some(signal) = signal(location) else {
+        return location.to_string();
+    };
+    // A real-time signal has no name, and is called by its number.
+    let name = signal_name(signal);
+    match name.starts_with("signal ") {
+        true => name,
+        false => format!("signal {name}"),
     }
 }
 
@@ -319,6 +342,14 @@ mod tests {
             assert_eq!(place(text).unwrap(), text);
         }
         assert_eq!(place("syscall openat 1").unwrap(), "syscall openat write");
+        let written = |text: &str| words(&location(caught(text).unwrap()).unwrap());
+        for (text, expected) in [
+            ("signal", "signal"),
+            ("signal usr1", "signal SIGUSR1"),
+            ("signal 34", "signal 34"),
+        ] {
+            assert_eq!(written(text), expected);
+        }
         let wrong = place("syscall opnat").unwrap_err();
         assert_eq!(wrong.hint.as_deref(), Some("did you mean openat?"));
         let unload = caught("unload libm").unwrap_err();

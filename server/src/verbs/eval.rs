@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use debuginfo::Diagnostic;
 use expr::Calls;
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +78,28 @@ fn now(
             "nothing was evaluated: the client has gone",
         ));
     }
-    let calls = calls.as_ref().map(|calls| calls as &dyn Calls);
+    let evaluated = evaluated(
+        session,
+        args,
+        calls.as_ref().map(|calls| calls as &dyn Calls),
+    );
+    // Nobody is there to read it: the next client is told.
+    evaluated.inspect_err(|failure| {
+        if call.is_gone() {
+            session.warn(Diagnostic {
+                message: format!("eval {}: {}", args.expression, failure.message),
+                hint: failure.hint.clone(),
+            });
+        }
+    })
+}
+
+/// The value of an expression, or of what it assigns to.
+fn evaluated(
+    session: &LiveSession,
+    args: &EvalArgs,
+    calls: Option<&dyn Calls>,
+) -> Result<ValueReport, Failure> {
     let manner = Manner::of_one(args.full).in_format(args.format);
     let Some((target, value)) = inspect::as_assignment(&args.expression) else {
         return session

@@ -75,12 +75,10 @@ impl Awaited {
         if frame.inlined || frame.is_tail_call {
             return None;
         }
-        let mut callers = frames[index + 1..].iter();
-        let caller = callers.find(|caller| !caller.is_tail_call)?;
         Some(Awaited {
             function: frame.function.clone(),
             entry: frame.function_entry?,
-            back: caller.pc,
+            back: replay::returns_to(frames, index)?,
             stack: frame.cfa?,
         })
     }

@@ -37,7 +37,7 @@ pub struct HandleReply {
 
 impl Verb for Handle {
     const NAME: &'static str = "handle";
-    const DOC: &'static str = "Set whether a signal stops the program: handle SIGUSR1 nostop noprint pass\n\nA signal stops the program if it will end it, or if stop is set, which catch signal does, too. Signals are always recorded, whatever print and noprint say, and the program always gets them: nopass is refused.";
+    const DOC: &'static str = "Set whether a signal stops the program: handle SIGUSR1 nostop noprint pass\n\nA signal stops the program if it will end it, or if stop is set, which catch signal does, too. Those that stop it are recorded, and so are faults; print and noprint change nothing. The program gets every signal: nopass is refused.";
     const NEEDS: Needs = Needs::RunningProgram;
     const DOES: Does = Does::Change;
     type Args = HandleArgs;
@@ -119,9 +119,7 @@ impl Command for Handle {
             (true, Some(id)) => {
                 format!("{signal} stops the program (catchpoint {id}), is recorded and passed on")
             }
-            _ => format!(
-                "{signal} stops the program only where it will end it; it is recorded and passed on"
-            ),
+            _ => format!("{signal} stops the program only where it will end it, and is passed on"),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! `info_signals`: what each signal does: whether it stops the program, is recorded and is passed on.
 
-use recorder::live::Location;
+use recorder::live::{FAULTS, Location};
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Column, Command, Does, Form, Needs, Text, Verb, Word};
@@ -38,7 +38,7 @@ pub struct SignalLine {
     /// The catchpoint that stops it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catchpoint: Option<u32>,
-    /// It is an event of the recording.
+    /// It is an event of the recording even if it does not end the program.
     pub is_recorded: bool,
     /// The program gets it.
     pub is_passed: bool,
@@ -49,7 +49,7 @@ const NAMED: std::ops::RangeInclusive<i32> = 1..=31;
 
 impl Verb for InfoSignals {
     const NAME: &'static str = "info_signals";
-    const DOC: &'static str = "Show how signals are handled: info signals, info signals SIGUSR1\n\nA signal stops the program if it is caught (catch signal, handle SIGNAL stop) or if it will end it. All are recorded, and the program gets all.";
+    const DOC: &'static str = "Show how signals are handled: info signals, info signals SIGUSR1\n\nA signal stops the program if it is caught (catch signal, handle SIGNAL stop) or if it will end it. Those that stop it are recorded, and so are faults. The program gets every signal.";
     const ALIASES: &'static [&'static str] = &["info_handle"];
     const NEEDS: Needs = Needs::Program;
     const DOES: Does = Does::Look;
@@ -81,7 +81,7 @@ impl Verb for InfoSignals {
                 number,
                 stops: catchpoint.is_some(),
                 catchpoint,
-                is_recorded: true,
+                is_recorded: catchpoint.is_some() || FAULTS.contains(&number),
                 is_passed: true,
             }
         };
@@ -102,14 +102,13 @@ impl Command for InfoSignals {
 
     fn text(reply: &InfoSignalsReply, _: &InfoSignalsArgs) -> Text {
         let row = |line: &SignalLine| {
-            let stops = match line.catchpoint {
-                Some(id) => format!("yes (catchpoint {id})"),
-                None => "if it ends the program".to_owned(),
-            };
+            let at_end = || "if it ends the program".to_owned();
+            let stops = line.catchpoint.map(|id| format!("yes (catchpoint {id})"));
+            let recorded = line.is_recorded.then(|| "yes".to_owned());
             vec![
                 line.signal.clone(),
-                stops,
-                "yes".to_owned(),
+                stops.unwrap_or_else(at_end),
+                recorded.unwrap_or_else(at_end),
                 "yes".to_owned(),
             ]
         };

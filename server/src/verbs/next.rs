@@ -14,7 +14,9 @@ pub struct Next;
 impl Verb for Next {
     const NAME: &'static str = "next";
     const DOC: &'static str =
-        "Go to the next line, over calls; in a recording, to the next event of this thread";
+        "Go to the next line, over calls; in a recording, to the next event of this thread
+
+At the end of a function that a system library has called, it runs on to a line outside such libraries: from the end of main, to the end of the program. gdb stops in the library.";
     const ALIASES: &'static [&'static str] = &["n"];
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Move;

@@ -1,12 +1,14 @@
 //! Goal: a malformed request is refused with an example of a valid one. Method: the daemon's internals, without a
 //! socket.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::*;
 use crate::config::{Config, OutputLimits};
+use crate::past::Past;
 use crate::protocol::Code;
 use crate::session::Sessions;
 
@@ -26,6 +28,35 @@ fn ask(command: &str, args: Value) -> Result<Value, Failure> {
         Arc::default(),
     );
     serve(&call, command, args)
+}
+
+/// Asks about event 6 of a frozen recording, with so many seconds for a request.
+fn ask_the_past(request_secs: f64, expression: &str) -> Result<Value, Failure> {
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../repl/tests/recordings");
+    let temp = tempfile::tempdir().unwrap();
+    let past = Past::open(&recordings.join("captured.hindsight"), temp.path()).unwrap();
+    past.go_to(6).unwrap();
+    let mut config = Config::default();
+    config.timeouts.request_secs = request_secs;
+    let sessions = Sessions::of_recording(past);
+    let call = Call::new(
+        &sessions,
+        &config,
+        Asked::default(),
+        Arc::new(|_| {}),
+        Arc::default(),
+    );
+    serve(&call, "print", json!({ "expression": expression }))
+}
+
+#[test]
+fn a_question_about_the_past_has_the_time_that_the_user_sets() {
+    let value = ask_the_past(30.0, "sold + sold").unwrap();
+    assert_eq!(value["value"], "0", "{value:#}");
+    let failure = ask_the_past(1e-9, "sold + sold").unwrap_err();
+    assert_eq!(failure.code, Code::EvalFailed);
+    let words = "the question took longer than 1ns and was given up";
+    assert!(failure.message.contains(words), "{}", failure.message);
 }
 
 #[test]

@@ -112,7 +112,8 @@ impl Past {
         }
     }
 
-    /// Refuses the name of a recorded function, unless it is that of a variable here too.
+    /// Refuses the name of a recorded function, unless it is that of a variable here too. If it has no meaning here, the
+    /// refusal says why: a variable that is not in scope may have the same name.
     fn refuse_function(&self, name: &str, here: Position) -> Result<(), Failure> {
         // In an expression, these do not stand for any text.
         let found = match name.contains(['*', '?', '[']) {
@@ -131,14 +132,24 @@ impl Past {
                 .unwrap_or(ty);
             Ok(ty.strip().kind() != TypeKind::Function)
         });
-        if is_variable.unwrap_or(false) {
-            return Ok(());
-        }
-        let message = format!("{name} is a function: only each of its calls has a cause");
         let recorded = function.name.replace('\'', "''");
-        Err(Failure::bad_request(message).hint(format!(
+        let calls = format!(
             "find its calls: SELECT start_seq, args, ret FROM calls WHERE function = '{recorded}'; then ask of one: why START_SEQ"
-        )))
+        );
+        match is_variable {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let message = format!("{name} is a function: only each of its calls has a cause");
+                Err(Failure::bad_request(message).hint(calls))
+            }
+            Err(failure) => {
+                let of_function = "is a function: only each of its calls has a cause";
+                let message = format!("{}; {} {of_function}", failure.message, function.name);
+                let hint =
+                    format!("if a variable is meant, go to where it is in scope; else {calls}");
+                Err(Failure { message, ..failure }.hint(hint))
+            }
+        }
     }
 
     fn why_event(
