@@ -102,6 +102,9 @@ impl Asking {
     }
 }
 
+/// The plan of a statement; `None` if its answer would have no column.
+type Planned = datafusion::common::Result<Option<Arc<dyn ExecutionPlan>>>;
+
 /// Everything that one query needs.
 struct Question {
     state: SessionState,
@@ -174,23 +177,39 @@ impl Question {
         question::check(&statement)?;
         question::check_words(&statement, &self.sql)?;
         question::make_exact(&mut statement);
-        let plan = match self.planned(state, statement.clone()).await {
+        let plan = self.named(state, statement).await.map_err(wrong)?;
+        plan.ok_or_else(|| question::no_columns(&self.sql))
+    }
+
+    /// As [`Self::mended`]; where the question sorts or groups, with names of their own for its casts.
+    async fn named(&self, state: &SessionState, statement: Statement) -> Planned {
+        let mut named = statement.clone();
+        if !question::sorts_or_groups(&statement) || !question::tell_apart(&mut named) {
+            return self.mended(state, statement).await;
+        }
+        match self.mended(state, named).await {
+            // The error about the question as it was asked has the user's words.
+            Err(error) if !is_short_of_memory(&error) => {
+                let asked = self.mended(state, statement).await;
+                Err(asked.err().unwrap_or(error))
+            }
+            planned => planned,
+        }
+    }
+
+    /// As [`Self::planned`], once more with what DataFusion refuses though it is right.
+    async fn mended(&self, state: &SessionState, mut statement: Statement) -> Planned {
+        match self.planned(state, statement.clone()).await {
             Err(error) if mend(&mut statement, &error) => {
                 let again = self.planned(state, statement).await;
                 again.map_err(|_| error)
             }
             planned => planned,
-        };
-        let plan = plan.map_err(wrong)?;
-        plan.ok_or_else(|| question::no_columns(&self.sql))
+        }
     }
 
     /// Returns the plan of a statement; `None` if its answer would have no column.
-    async fn planned(
-        &self,
-        state: &SessionState,
-        statement: Statement,
-    ) -> datafusion::common::Result<Option<Arc<dyn ExecutionPlan>>> {
+    async fn planned(&self, state: &SessionState, statement: Statement) -> Planned {
         let plan = state.statement_to_plan(statement).await?;
         if plan.schema().fields().is_empty() {
             return Ok(None);

@@ -12,10 +12,10 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{FunctionRegistry, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-use crate::functions::{avg, cast_as, label, sum, text};
+use crate::functions::{aliases, avg, cast_as, label, sum, text};
 use crate::options::Options;
-use crate::question::SignedDifferences;
-use crate::rules::optimizer_rules;
+use crate::question::{FloatComparisons, SignedDifferences};
+use crate::rules::{optimizer_rules, physical_rules};
 use crate::tables::Provider;
 
 /// Name of the catalog that holds the recording's tables.
@@ -47,14 +47,18 @@ pub fn context(tables: Vec<(&'static str, Provider)>, options: &Options) -> Resu
         .with_config(config(options))
         .with_runtime_env(runtime)
         .with_optimizer_rules(optimizer_rules())
+        .with_physical_optimizer_rules(physical_rules())
         .build();
     let mut context = SessionContext::new_with_state(state);
     context.register_expr_planner(Arc::new(SignedDifferences))?;
+    context.register_expr_planner(Arc::new(FloatComparisons))?;
     context.register_catalog(CATALOG, catalog(tables)?);
     context.register_udf(label::function());
     context.register_udf(cast_as::function());
     context.register_udaf(sum::function());
     context.register_udaf(avg::function());
+    context.register_udaf(aliases::variance());
+    context.register_udf(aliases::sign());
     for function in text::public_functions() {
         context.register_udf(function);
     }

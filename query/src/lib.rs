@@ -14,6 +14,7 @@ mod context;
 mod definitions;
 mod engine;
 pub mod error;
+pub mod finding;
 mod functions;
 mod instructions;
 pub mod locks;

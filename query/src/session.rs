@@ -145,7 +145,12 @@ impl Session {
         notes.extend(short_names::notes(sql, names));
         let skipped = self.definitions().skipped();
         let functions = || self.definitions().functions();
-        notes.extend(unknown_names::notes(sql, functions, skipped));
+        for note in unknown_names::notes(sql, functions, skipped) {
+            // A short name is noted by both.
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
         notes.extend(question::notes(sql));
         notes
     }

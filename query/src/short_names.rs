@@ -2,7 +2,10 @@
 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
-use debuginfo::short_name;
+use debuginfo::{short_name, short_name_at, told_apart};
+use store::control::FunctionDef;
+
+use crate::question;
 
 /// Columns with full names of functions.
 const COLUMNS: [&str; 2] = ["function", "caller"];
@@ -13,25 +16,45 @@ pub fn notes<'n, Names: Iterator<Item = &'n str>>(
     names: impl Fn() -> Names,
 ) -> Vec<String> {
     let asked = compared(sql);
-    let asked = asked
-        .into_iter()
-        .filter(|(_, text)| names().all(|name| name != text));
+    if asked.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<&str> = names().collect();
+    let asked = asked.iter();
     asked
-        .filter_map(|(column, text)| {
-            let mut full: Vec<&str> = names().filter(|name| short_name(name) == text).collect();
-            full.sort_unstable();
-            full.dedup();
-            let (first, others) = full.split_first()?;
-            let more = match others.len() {
-                0 => String::new(),
-                more => format!("; {more} more functions are called so"),
-            };
-            let first = first.replace('\'', "''");
-            Some(format!(
-                "{column} has full names, and '{text}' is a short one: {column} = '{first}'{more}"
-            ))
-        })
+        .filter_map(|(column, text)| note(column, text, &names))
         .collect()
+}
+
+/// Returns the note that a text is a short name, where a column with one of these full names is compared with it; `None` if it is a full
+/// name, or no name at all.
+pub fn note(column: &str, text: &str, names: &[&str]) -> Option<String> {
+    if names.contains(&text) {
+        return None;
+    }
+    let named = names.iter().filter(|name| short_name(name) == text);
+    let mut full: Vec<&str> = named.copied().collect();
+    full.sort_unstable();
+    full.dedup();
+    let (first, others) = full.split_first()?;
+    let more = match others.len() {
+        0 => String::new(),
+        more => format!("; {more} more functions are called so"),
+    };
+    let first = first.replace('\'', "''");
+    Some(format!(
+        "{column} has full names, and '{text}' is a short one: {column} = '{first}'{more}"
+    ))
+}
+
+/// Returns the short names of all functions of a recording, in their order: those of the column `short_name`.
+pub fn of_functions(functions: &[&FunctionDef]) -> Vec<String> {
+    let names: Vec<&str> = functions.iter().map(|f| f.name.as_str()).collect();
+    let short = functions
+        .iter()
+        .map(|f| short_name_at(&f.name, f.file.as_deref(), f.line))
+        .collect();
+    told_apart(&names, short)
 }
 
 /// Returns the last part of a function's name, without template arguments and parameters.
@@ -50,7 +73,7 @@ pub fn last_part(name: &str) -> String {
     last.unwrap_or_default().to_owned()
 }
 
-/// The columns that are compared with a text by `=` or `<>`, and the texts.
+/// The columns that are compared with a text by `=` or `<>`, and the texts. A column that SELECT names itself may have any names.
 fn compared(sql: &str) -> Vec<(String, String)> {
     let tokens = Tokenizer::new(&GenericDialect {}, sql).tokenize();
     let mut tokens = tokens.unwrap_or_default();
@@ -66,6 +89,7 @@ fn compared(sql: &str) -> Vec<(String, String)> {
         };
         if let Token::SingleQuotedString(text) = &three[2]
             && COLUMNS.contains(&column.as_str())
+            && !question::is_alias(sql, &column)
         {
             found.push((column, text.clone()));
         }
@@ -104,6 +128,10 @@ mod tests {
             ("select * from calls where function = 'main'", ""),
             ("select * from calls where function = 'nothing'", ""),
             ("select * from calls where name = 'Vec<i32>::push'", ""),
+            (
+                "select * from (select short_name as function from functions) where function = 'Vec<i32>::push'",
+                "",
+            ),
         ] {
             assert_eq!(notes(sql, names).join("; "), expected, "{sql}");
         }

@@ -14,13 +14,20 @@ use store::control::FunctionDef;
 
 use crate::definitions::Skipped;
 use crate::question::suggest;
-use crate::short_names::last_part;
+use crate::short_names::{self, last_part};
 use crate::tables::TABLES;
 
 /// Tables whose functions are the traced ones. Others also have functions that were not traced.
 const OF_FUNCTIONS: [&str; 3] = ["calls", "functions", "report"];
 /// Columns whose names are looked for.
-const COMPARED: [&str; 5] = ["function", "name", "file", "kind", crate::runs::COLUMN.0];
+const COMPARED: [&str; 6] = [
+    "function",
+    "name",
+    "short_name",
+    "file",
+    "kind",
+    crate::runs::COLUMN.0,
+];
 /// Where a name is not.
 const HERE: &str = " in this recording";
 /// Most names that a note suggests.
@@ -36,9 +43,8 @@ pub fn notes<'f, Functions: Iterator<Item = &'f FunctionDef>>(
     skipped: &[Skipped],
 ) -> Vec<String> {
     notes_by(sql, |column, text, tables| match column {
-        "function" | "name" if are_among(tables, &OF_FUNCTIONS) => {
-            let names = functions().map(|function| function.name.as_str());
-            let unknown = of_function(text, names.collect())?;
+        "function" | "name" | "short_name" if are_among(tables, &OF_FUNCTIONS) => {
+            let unknown = of_function(column, text, &functions().collect::<Vec<_>>())?;
             let mut skipped = skipped.iter().map(|function| function.name.as_str());
             let is_skipped = skipped.any(|name| name == text || short_name(name) == text);
             Some(match is_skipped {
@@ -209,13 +215,20 @@ fn pair(column: &Expr, text: &Expr) -> Option<(String, String)> {
     }
 }
 
-fn of_function(text: &str, names: Vec<&str>) -> Option<String> {
-    // A short name that is compared by `=` has a note of its own.
-    let is_known = names.contains(&text) || names.iter().any(|name| short_name(name) == text);
-    match is_known {
-        true => None,
-        false => unknown(("function", HERE), text, &names, last_part),
-    }
+fn of_function(column: &str, text: &str, functions: &[&FunctionDef]) -> Option<String> {
+    let short;
+    let names: Vec<&str> = match column {
+        "short_name" => {
+            short = short_names::of_functions(functions);
+            short.iter().map(String::as_str).collect()
+        }
+        _ => functions.iter().map(|f| f.name.as_str()).collect(),
+    };
+    let has_full = column != "short_name";
+    has_full
+        .then(|| short_names::note(column, text, &names))
+        .flatten()
+        .or_else(|| unknown(("function", HERE), text, &names, last_part))
 }
 
 /// Returns the note that `text` is none of these names. `last` returns the last part of a name.
@@ -272,13 +285,35 @@ fn file_name(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use store::control::ValueKind;
+
     use super::*;
 
+    const LONG: &str = "alloc::vec::Vec<i32, alloc::alloc::Global>::push";
+
+    fn named(name: &str) -> FunctionDef {
+        FunctionDef {
+            id: 0,
+            module: 0,
+            svma: 0,
+            size: 1,
+            name: name.to_owned(),
+            linkage: String::new(),
+            file: None,
+            line: None,
+            params: Vec::new(),
+            ret: ValueKind::Void,
+            params_known: true,
+            ret_place: None,
+        }
+    }
+
     fn told(column: &str, text: &str) -> Option<String> {
-        let names = vec!["shop::total", "main", "shop::Cart<int>::add"];
+        let names = ["shop::total", "main", "shop::Cart<int>::add", LONG];
+        let functions = names.map(named);
         match column {
-            "function" => of_function(text, names),
-            _ => unknown(("source file", HERE), text, &["/src/shop.cc"], file_name),
+            "file" => unknown(("source file", HERE), text, &["/src/shop.cc"], file_name),
+            _ => of_function(column, text, &functions.iter().collect::<Vec<_>>()),
         }
     }
 
@@ -296,6 +331,22 @@ mod tests {
                 Some("no function 'total' in this recording; near: shop::total"),
             ),
             ("function", "main", None),
+            ("name", "main", None),
+            (
+                "name",
+                "Vec<i32>::push",
+                Some(
+                    "name has full names, and 'Vec<i32>::push' is a short one: \
+                     name = 'alloc::vec::Vec<i32, alloc::alloc::Global>::push'",
+                ),
+            ),
+            ("name", LONG, None),
+            ("short_name", "Vec<i32>::push", None),
+            (
+                "short_name",
+                "push",
+                Some("no function 'push' in this recording; near: Vec<i32>::push"),
+            ),
             (
                 "function",
                 "zebra",

@@ -1,5 +1,10 @@
 //! Tables that are empty because nobody asked for what is in them: an answer without rows says nothing about the program then.
 
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{Query, Visit, Visitor, visit_relations};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::Parser;
 use store::manifest::EVERY_INSTRUCTION;
 
 /// How the manifest names that capture.
@@ -15,7 +20,9 @@ const NEEDS: [(&str, &str, &str, &str); 4] = [
 
 /// Returns a note for each such table that a question reads of a recording with these captures.
 pub fn notes(sql: &str, captures: &[String]) -> Vec<String> {
-    let read = tables(sql);
+    let defined = defined(sql);
+    let mut read = tables(sql);
+    read.retain(|table| !defined.contains(table));
     let mut notes: Vec<String> = Vec::new();
     for (table, capture, option, what) in NEEDS {
         let is_captured = is_captured(captures, capture);
@@ -68,6 +75,41 @@ fn tables(sql: &str) -> Vec<String> {
         .collect()
 }
 
+/// The names that a question's WITH gives to rows of its own.
+fn defined(sql: &str) -> Vec<String> {
+    let statements = Parser::parse_sql(&GenericDialect {}, sql).unwrap_or_default();
+    let mut found = Defined(Vec::new());
+    let _: ControlFlow<()> = statements.visit(&mut found);
+    found.0
+}
+
+struct Defined(Vec<String>);
+
+impl Visitor for Defined {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        for own in query.with.iter().flat_map(|with| &with.cte_tables) {
+            let name = own.alias.name.value.to_lowercase();
+            // Its own query means the table by this name.
+            if !reads(&own.query, &name) {
+                self.0.push(name);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn reads(query: &Query, table: &str) -> bool {
+    let found = visit_relations(query, |name| {
+        match name.to_string().eq_ignore_ascii_case(table) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    found.is_break()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +131,16 @@ mod tests {
             ),
             ("select 'from locks' from calls", &[], ""),
             ("select locks from (select 1 locks)", &[], ""),
+            (
+                "with locks as (select 1) select * from locks, calls",
+                &[],
+                "",
+            ),
+            (
+                "with locks as (select * from locks) select * from locks",
+                &[],
+                "no lock was recorded: hindsight record --locks",
+            ),
         ] {
             assert_eq!(notes(sql, captures).join("; "), expected, "{sql}");
         }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 use query::Session;
 use query::compare::{
     Asked, Comparison, How, Kind, RuleTexts, Rules, Stop, ThreadEvent, Twin, compare, compare_both,
@@ -327,6 +328,42 @@ fn tables_have_the_same() {
         error.to_string().contains("are the same recording"),
         "{error}"
     );
+}
+
+/// The rows of an answer, each as a line.
+fn lines(session: &Session, sql: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for batch in session.sql(sql).unwrap() {
+        let batch = batch.unwrap();
+        let options = FormatOptions::default();
+        let columns = batch.columns().iter();
+        let columns: Vec<_> = columns
+            .map(|column| ArrayFormatter::try_new(column, &options).unwrap())
+            .collect();
+        for row in 0..batch.num_rows() {
+            let cells = columns.iter().map(|column| column.value(row).to_string());
+            lines.push(cells.collect::<Vec<_>>().join("|"));
+        }
+    }
+    lines
+}
+
+#[test]
+fn counts_and_times_of_functions_are_those_of_their_calls() {
+    let (own, a) = recorded(1, "mfgh", &["m0(f1=2 f2=2 g1=1)=0", "f3=3"]);
+    let (other, b) = recorded(2, "hgfm", &["m0(f1=3 g1=1 g2(f1=1)=1)=0"]);
+    let [path_a, path_b] = [&own, &other].map(|dir| dir.path().join("test").display().to_string());
+    for (side, session) in [("a", &a), ("b", &b)] {
+        let told = format!(
+            "select function, calls_{side}, total_ns_{side}, self_ns_{side} \
+             from diff_functions('{path_a}', '{path_b}') order by function"
+        );
+        let calls = "select function, count(*), sum(dur_ns), sum(self_ns) \
+                     from calls group by function order by function";
+        let told = lines(session, &told);
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert_eq!(told, lines(session, calls), "{side}");
+    }
 }
 
 #[test]

@@ -173,3 +173,25 @@ fn a_long_row_of_operators_is_answered_or_refused() {
         }
     }
 }
+
+#[test]
+fn columns_are_computed_for_the_rows_that_a_limit_leaves() {
+    let asked = asked(64 << 20);
+    let sql = "SELECT function, args, ret_text FROM calls ORDER BY start_seq LIMIT 2 OFFSET 3";
+    let plan = asked.ask(&format!("EXPLAIN {sql}"));
+    let (logical, _) = plan.split_once("physical_plan").unwrap();
+    let (above, below) = logical.split_once("Sort:").unwrap();
+    assert!(above.contains("arguments("), "{plan}");
+    assert!(!below.contains("arguments("), "{plan}");
+    assert!(!below.contains("return_text("), "{plan}");
+    // Also where the sort's key is shown, so that the answer has fewer columns than what is sorted.
+    let plan = asked
+        .ask("EXPLAIN SELECT start_seq, function, args FROM calls ORDER BY ret, start_seq LIMIT 2");
+    let (_, physical) = plan.split_once("physical_plan").unwrap();
+    let (above, below) = physical.split_once("SortExec:").unwrap();
+    assert!(above.contains("arguments("), "{plan}");
+    assert!(!below.contains("arguments("), "{plan}");
+    let all = asked.ask("SELECT function, args, ret_text FROM calls ORDER BY start_seq");
+    let rows: Vec<&str> = all.lines().skip(3).take(2).collect();
+    assert_eq!(asked.ask(sql).lines().collect::<Vec<_>>(), rows);
+}

@@ -25,6 +25,14 @@ fn names_that_are_not_in_the_recording_are_told() {
             "select seq, text from events where kind = 'leav'",
             "no event of kind 'leav' in this recording; near: leave",
         ),
+        (
+            "select calls from functions where name in ('main', 'pars')",
+            "no function 'pars' in this recording; near: parse",
+        ),
+        (
+            "select calls from functions f where f.short_name = 'pars'",
+            "no function 'pars' in this recording; near: parse",
+        ),
         ("select * from calls where function = 'parse'", ""),
         ("select * from calls where function like 'pars%'", ""),
         ("select * from calls where function <> 'pars'", ""),

@@ -5,6 +5,7 @@ mod common;
 
 use common::{Asked, shop};
 use query::output::{self, Format};
+use query::overview::{Cancel, cancellable};
 use query::{Overview, overview};
 use store::synth::Synth;
 use store::wire::{EnterFields, EnterForm};
@@ -19,6 +20,33 @@ fn keeps_to_its_lines(overview: &Overview) {
         let lines = overview.text(max_lines).lines().count();
         assert!((1..=max_lines).contains(&lines), "{lines} of {max_lines}");
     }
+}
+
+#[test]
+fn an_overview_can_be_cancelled() {
+    let asked = Asked::new(|path| shop().record(path));
+    let cancel = Cancel::default();
+    assert!(cancellable(&asked.session, "test", &cancel).is_ok());
+    cancel.cancel();
+    let ended = cancellable(&asked.session, "test", &cancel);
+    assert!(matches!(ended, Err(query::Error::Stopped)), "{ended:?}");
+}
+
+#[test]
+fn questions_may_come_second() {
+    let overview = of(&Asked::new(|path| shop().record(path)));
+    let next = ["one", "two", "three"].map(str::to_owned);
+    let text = overview.text_asking(&next, 40);
+    let headings = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with(' '));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut usual = headings(&overview.text(40));
+    assert_eq!(usual.last().map(String::as_str), Some("Ask next"));
+    usual.rotate_right(1);
+    usual.swap(0, 1);
+    assert_eq!(headings(&text), usual, "{text}");
+    assert!(text.contains("Ask next\n  one\n  two\n  three\n"), "{text}");
 }
 
 #[test]

@@ -189,6 +189,19 @@ fn names_that_no_recording_has_are_told() {
 }
 
 #[test]
+fn a_recording_that_is_not_among_those_compared_is_told_with_near_ones() {
+    let (_dir, folders) = recordings(2);
+    let runs = open(&folders);
+    let sql = "select * from diff_calls('r000', 'r0001')";
+    let error = runs.sql(sql).map(drop).unwrap_err();
+    assert_eq!(
+        error.hint().as_deref(),
+        Some("did you mean r000 or r001?"),
+        "{error}"
+    );
+}
+
+#[test]
 fn groups_filters_and_joins_are_those_of_each_recording() {
     let (_dir, folders) = recordings(5);
     let runs = open(&folders);

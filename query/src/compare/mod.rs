@@ -13,6 +13,7 @@ mod code;
 mod comparable;
 mod differences;
 mod digest;
+mod events;
 mod forms;
 mod hash;
 mod hashing;
@@ -56,11 +57,12 @@ use store::columns::ReadCall;
 
 pub(crate) use comparable::{check_differs, check_program, check_whole};
 pub use differences::Kind;
+pub use events::EventDifference;
 pub(crate) use forms::Word;
 pub use held::{Held, HeldKind};
 pub(crate) use identity::{Identities, module_key};
 use inlining::Inlining;
-pub use output::{EventDifference, Line, OutputDifference};
+pub use output::{Line, OutputDifference};
 pub use parted::{How, Parting, Sight, SourceLine, Values};
 pub(crate) use read::{Batch, CallFiles, Position};
 pub use report::{
@@ -162,7 +164,7 @@ pub fn compare_both(
         inlining: &common.inlining,
         asked,
     };
-    let mut comparison = whole.begun((a.1, b.1), &pass_a.tallies, &pass_b.tallies)?;
+    let mut comparison = whole.begun((a.1, b.1), &matched, (&pass_a.tallies, &pass_b.tallies))?;
     whole.threads(&matched, &mut comparison)?;
     whole.functions(&mut comparison, &pass_a.tallies, &pass_b.tallies)?;
     whole.judge(&mut comparison)?;
@@ -215,7 +217,12 @@ struct Whole<'w> {
 }
 
 impl Whole<'_> {
-    fn begun(&self, names: (&str, &str), of_a: &[Tally], of_b: &[Tally]) -> Result<Comparison> {
+    fn begun(
+        &self,
+        names: (&str, &str),
+        matched: &Matched,
+        (of_a, of_b): (&[Tally], &[Tally]),
+    ) -> Result<Comparison> {
         let recorded = |side: &Side<'_>, name: &str, tallies: &[Tally]| {
             let session = side.source.session();
             Recorded {
@@ -236,6 +243,7 @@ impl Whole<'_> {
             known: 0,
             dated: 0,
             found: BTreeSet::new(),
+            has_more: false,
             used_rules: BTreeSet::new(),
         };
         let mut output = Vec::new();
@@ -264,7 +272,7 @@ impl Whole<'_> {
                     .to_owned(),
             );
         }
-        let events = output::others(readers, &self.asked.rules, &mut known)?;
+        let events = events::compare(readers, &matched.pairs, self.asked, &mut known)?;
         Ok(Comparison {
             a: recorded(self.sides.0, names.0, of_a),
             b: recorded(self.sides.1, names.1, of_b),
@@ -284,6 +292,7 @@ impl Whole<'_> {
             calls: Vec::new(),
             differing: 0,
             accepted: known.known,
+            has_too_many: known.has_more,
             fingerprints: known.found.into_iter().collect(),
         })
     }
@@ -299,7 +308,6 @@ impl Whole<'_> {
         let mut counts: FxHashMap<u32, Counts> = FxHashMap::default();
         let mut fingerprints: BTreeSet<u64> =
             std::mem::take(&mut to.fingerprints).into_iter().collect();
-        let mut has_all = true;
         let mut looked_at = 0;
         for (own, other, number) in &matched.pairs {
             let mut pair = ThreadPair {
@@ -330,7 +338,7 @@ impl Whole<'_> {
                     for difference in &found.kept {
                         to.calls.push(self.call(difference, (own.tid, other.tid))?);
                     }
-                    has_all &= !found.has_more;
+                    to.has_too_many |= found.has_more;
                     fingerprints.extend(found.fingerprints);
                     for (function, own) in found.functions {
                         add(counts.entry(function).or_default(), &own);
@@ -348,7 +356,7 @@ impl Whole<'_> {
                     tid: thread.tid,
                 }));
         }
-        if has_all {
+        if !to.has_too_many {
             to.fingerprints = fingerprints.into_iter().collect();
         }
         to.functions = self.pairs(&counts);
@@ -519,11 +527,11 @@ fn environment(a: &Session, b: &Session) -> Vec<String> {
     names.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Returns where the program begins in its source, or the first line of its executable file.
 fn has_times(side: &Side<'_>) -> bool {
     !side.source.session().report_source().only_entries
 }
 
+/// Returns where the program begins in its source, or the first line of its executable file.
 fn main_of(session: &Session) -> Option<(String, u32)> {
     let definitions = session.definitions();
     let program = definitions.modules().find(|module| !module.system)?;

@@ -1,4 +1,4 @@
-//! Events that are no calls: what the programs printed, line by line, how they ended, and what else they did.
+//! What the programs printed, line by line.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -6,17 +6,16 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use store::Reader;
-use store::columns::{EventsFile, ReadEvent};
 
 use super::clock_texts::ClockTexts;
 use super::differences::MOST_FINGERPRINTS;
+use super::events::Events;
 use super::hash;
 use super::places::is_randomised;
 use super::realign;
 use super::rules::Rules;
 use super::run_texts::RunTexts;
 use crate::error::Result;
-use crate::syscalls::error_name;
 
 /// Bytes of a line that are compared together; longer lines count as several.
 const LINE_BYTES: usize = 64 << 10;
@@ -55,57 +54,6 @@ pub struct OutputDifference {
     /// The same for the same difference in every run.
     #[serde(serialize_with = "hash::as_hex")]
     pub fingerprint: u64,
-}
-
-/// Something else that differs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct EventDifference {
-    /// The kind of the events.
-    pub kind: String,
-    /// What the first program did there: a text and its event.
-    pub a: Option<(String, u64)>,
-    /// What the second program did.
-    pub b: Option<(String, u64)>,
-    /// The same for the same difference in every run.
-    #[serde(serialize_with = "hash::as_hex")]
-    pub fingerprint: u64,
-}
-
-/// The other events of a recording, page by page.
-struct Events {
-    files: Vec<EventsFile>,
-    at: (usize, usize),
-    read: VecDeque<ReadEvent>,
-}
-
-impl Events {
-    fn open(reader: &Reader) -> Result<Self> {
-        let filled = reader.parts().iter().filter(|part| part.part.events > 0);
-        let files = filled.map(|part| EventsFile::open(&part.events));
-        Ok(Self {
-            files: files.collect::<store::Result<_>>()?,
-            at: (0, 0),
-            read: VecDeque::new(),
-        })
-    }
-
-    fn next(&mut self) -> Result<Option<ReadEvent>> {
-        while self.read.is_empty() {
-            let (file, page) = self.at;
-            let Some(events) = self.files.get(file) else {
-                return Ok(None);
-            };
-            if page >= events.pages().len() {
-                self.at = (file + 1, 0);
-                continue;
-            }
-            let mut seqs = Vec::new();
-            events.heads(page, |head| seqs.push(head.seq))?;
-            self.read.extend(events.events(page, &seqs)?);
-            self.at.1 += 1;
-        }
-        Ok(self.read.pop_front())
-    }
 }
 
 /// The lines that a program wrote to one stream.
@@ -324,13 +272,15 @@ pub struct Known<'k> {
     pub dated: u64,
     /// Fingerprints of the others.
     pub found: BTreeSet<u64>,
+    /// There are more than are remembered.
+    pub has_more: bool,
     /// Rules that have left out a line of output.
     pub used_rules: BTreeSet<usize>,
 }
 
 impl Known<'_> {
     /// Takes a difference. Returns its fingerprint, or `None` if it is accepted.
-    fn take(&mut self, what: &str, a: Option<&str>, b: Option<&str>) -> Option<u64> {
+    pub fn take(&mut self, what: &str, a: Option<&str>, b: Option<&str>) -> Option<u64> {
         let text = |text: Option<&str>| {
             text.map_or(0, |text| {
                 hash::of_bytes(normal(text, self.numbers).as_bytes())
@@ -343,6 +293,8 @@ impl Known<'_> {
         }
         if self.found.len() < MOST_FINGERPRINTS {
             self.found.insert(fingerprint);
+        } else {
+            self.has_more |= !self.found.contains(&fingerprint);
         }
         Some(fingerprint)
     }
@@ -429,93 +381,6 @@ fn is_same_text(a: &Line, b: &Line, [of_a, of_b]: [Numbers<'_>; 2]) -> bool {
 fn has_other_time(a: &Line, b: &Line, numbers: Numbers<'_>) -> bool {
     let without = |line: &Line| normal_but_for_times(&line.text, numbers);
     a.text != b.text && without(a) != without(b)
-}
-
-/// An event as it is compared: its kind and a text, without what differs in each run.
-fn compared(
-    event: &ReadEvent,
-    rules: &Rules,
-    numbers: Numbers<'_>,
-) -> Option<(&'static str, String)> {
-    let text = event.text.clone().unwrap_or_default();
-    let normal = |text: &str| normal(text, numbers);
-    Some(match event.kind.as_str() {
-        "process_exit" if !rules.ignores_exit() => {
-            let code = event.value.map(|code| format!("exit code {code}"));
-            let signal = event.aux.clone();
-            (
-                "process_exit",
-                signal
-                    .or(code)
-                    .unwrap_or_else(|| "an end that is not known".to_owned()),
-            )
-        }
-        "exception" if !rules.ignores_exceptions() => {
-            let phase = event.detail.as_deref().unwrap_or_default();
-            let kind = event.aux.as_deref().unwrap_or_default();
-            (
-                "exception",
-                [kind, phase, &normal(&text)].join(" ").trim().to_owned(),
-            )
-        }
-        "exec" if !rules.ignores_others() => ("exec", normal(&text)),
-        "exec_failed" if !rules.ignores_others() => {
-            let error = event.value.and_then(error_name);
-            ("exec", format!("failed: {}", error.unwrap_or("unknown")))
-        }
-        "fork" if !rules.ignores_others() => ("fork", "a child".to_owned()),
-        "logpoint" if !rules.ignores_others() => ("logpoint", normal(&text)),
-        _ => return None,
-    })
-}
-
-/// Compares the other events of two programs, kind by kind in the order in which they happened. Returns the first
-/// difference of each kind.
-///
-/// # Errors
-/// A recording cannot be read.
-pub fn others(
-    (a, b): (&Reader, &Reader),
-    rules: &Rules,
-    known: &mut Known<'_>,
-) -> Result<Vec<EventDifference>> {
-    let mut found: Vec<EventDifference> = Vec::new();
-    for kind in ["exception", "exec", "fork", "logpoint", "process_exit"] {
-        let (mut own, mut other) = (Events::open(a)?, Events::open(b)?);
-        let numbers = known.numbers;
-        let next = |events: &mut Events| -> Result<Option<(String, u64)>> {
-            while let Some(event) = events.next()? {
-                let found = compared(&event, rules, numbers);
-                if let Some((_, text)) = found.filter(|(own, _)| *own == kind) {
-                    return Ok(Some((text, event.seq)));
-                }
-            }
-            Ok(None)
-        };
-        let text = |event: &Option<(String, u64)>| event.as_ref().map(|event| event.0.clone());
-        realign::pairs(
-            || next(&mut own),
-            || next(&mut other),
-            |a, b| a.0 == b.0,
-            |event| hash::of_bytes(event.0.as_bytes()),
-            |a, b| {
-                let is_told = found.last().is_some_and(|last| last.kind == kind);
-                if text(&a) != text(&b)
-                    && let Some(fingerprint) =
-                        known.take(kind, text(&a).as_deref(), text(&b).as_deref())
-                    && !is_told
-                {
-                    found.push(EventDifference {
-                        kind: kind.to_owned(),
-                        a,
-                        b,
-                        fingerprint,
-                    });
-                }
-            },
-        )?;
-    }
-    Ok(found)
 }
 
 #[cfg(test)]

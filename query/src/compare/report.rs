@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::differences::Kind;
+use super::events::EventDifference;
 use super::hash;
-use super::output::{EventDifference, OutputDifference};
+use super::output::OutputDifference;
 use super::parted::{Parting, Values};
 use super::suspects::Suspect;
 use super::twins::ThreadEvent;
@@ -43,6 +44,9 @@ pub struct Comparison {
     pub differing: u64,
     /// How many differences were accepted earlier.
     pub accepted: u64,
+    /// There are more differences than can be accepted one by one.
+    #[serde(skip)]
+    pub has_too_many: bool,
     /// The same for the same differences in every run: what to accept. Empty if there are too many.
     #[serde(serialize_with = "hash::all_as_hex")]
     pub fingerprints: Vec<u64>,

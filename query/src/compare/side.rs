@@ -133,70 +133,26 @@ impl<'s> Side<'s> {
         common: &Common<'_>,
         is_a: bool,
     ) -> Result<Self> {
-        let (identities, asked) = (common.identities, common.asked);
-        let rules = &asked.rules;
+        let asked = common.asked;
         let definitions = session.definitions();
-        let mut numbers = match is_a {
-            true => identities.of_a.clone(),
-            false => identities.of_b.clone(),
-        };
         let is_random = has_random_keys(definitions) && has_random_keys(other.definitions());
         let source = Source::new(session)?;
         let space = last_space(&source);
         let other_space = last_space(&Source::new(other)?);
-        let mut forms = Vec::with_capacity(numbers.len());
-        let mut known = numbers.clone();
         let mut targets = Targets::new(
             source.timeline(),
             Captured::by_both(session, other),
             &common.numbers,
             &common.run_texts,
         );
-        for (id, number) in numbers.iter_mut().enumerate() {
-            let function = definitions.function(id);
-            let is_left_out = |function: &FunctionDef| {
-                rules.ignores_function(&function.name)
-                    || is_random && is_hashing(&function.name)
-                    || gets_pages(function) && is_of_library(function, definitions)
-            };
-            if function.is_some_and(is_left_out) {
-                known[id] = None;
-                *number = None;
-            }
-            if number.is_some_and(|number| common.inlining.uneven.contains(&number)) {
-                *number = None;
-            }
-            // Without the parameters of both, those of one say nothing.
-            let twin =
-                number.map(|number| identities.shared[number as usize].ids[usize::from(is_a)]);
-            let twin = twin.and_then(|id| other.definitions().function(id as usize));
-            let has_twin = twin.is_some_and(|twin| {
-                function.is_some_and(|own| {
-                    own.params.len() == twin.params.len() && own.params_known == twin.params_known
-                })
-            });
-            let form = |function| {
-                let left = Left {
-                    args: !has_twin,
-                    result: false,
-                };
-                let mut form = rules.form(function, left);
-                if let Some(twin) = twin {
-                    form.match_other(&rules.form(twin, left));
-                }
-                let others = twin.map(|twin| (twin, &*other_space));
-                limit(&mut form, (function, &space), others);
-                form
-            };
-            let form = function.map(form).unwrap_or_default();
-            match function.zip(twin) {
-                Some((function, twin)) => {
-                    targets.add(&form, (function, &space), (twin, &other_space));
-                }
-                None => targets.add_none(),
-            }
-            forms.push(form);
-        }
+        let pair = Pair {
+            common,
+            own: (definitions, &space),
+            other: (other.definitions(), &other_space),
+            is_a,
+            has_random_keys: is_random,
+        };
+        let chosen = pair.choose(&mut targets);
         let mut places = Places::new(
             (definitions, space),
             (other.definitions(), &other_space),
@@ -207,16 +163,7 @@ impl<'s> Side<'s> {
         if common.has_slots {
             places.set_tops(slots::tops(&source)?);
         }
-        let compared = forms
-            .iter()
-            .zip(&numbers)
-            .filter(|(_, number)| number.is_some());
-        let compared: Vec<&Form> = compared.map(|(form, _)| form).collect();
-        let mut words = Form::words(compared.iter().copied());
-        let pointers = Form::pointers(compared.into_iter());
-        if common.has_slots && !pointers.is_empty() {
-            words.push(Word::Sp);
-        }
+        let (words, pointers) = chosen.words(common.has_slots);
         Ok(Self {
             hashing: match is_random {
                 true => hashing_of(session, &asked.stop)?,
@@ -229,10 +176,10 @@ impl<'s> Side<'s> {
             fixed: common.fixed.clone(),
             run_texts: Arc::clone(&common.run_texts),
             stop: asked.stop.clone(),
-            numbers,
-            known,
+            numbers: chosen.numbers,
+            known: chosen.known,
             has_random_keys: is_random,
-            forms,
+            forms: chosen.forms,
             pointers,
             targets,
         })
@@ -378,6 +325,106 @@ impl<'s> Side<'s> {
             }
             None => Formed::default(),
         }
+    }
+}
+
+/// The functions of both recordings, seen from one of them.
+struct Pair<'p> {
+    common: &'p Common<'p>,
+    own: (&'p Definitions, &'p AddressSpace),
+    other: (&'p Definitions, &'p AddressSpace),
+    is_a: bool,
+    has_random_keys: bool,
+}
+
+/// What is compared of each function, by function id: see [`Side`].
+struct Chosen {
+    numbers: Vec<Option<u32>>,
+    known: Vec<Option<u32>>,
+    forms: Vec<Form>,
+}
+
+impl<'p> Pair<'p> {
+    /// Chooses what is compared, also of the targets of pointers.
+    fn choose(&self, targets: &mut Targets<'_>) -> Chosen {
+        let mut numbers = match self.is_a {
+            true => self.common.identities.of_a.clone(),
+            false => self.common.identities.of_b.clone(),
+        };
+        let mut forms = Vec::with_capacity(numbers.len());
+        let mut known = numbers.clone();
+        for (id, number) in numbers.iter_mut().enumerate() {
+            let function = self.own.0.function(id);
+            if function.is_some_and(|function| self.leaves_out(function)) {
+                known[id] = None;
+                *number = None;
+            }
+            if number.is_some_and(|number| self.common.inlining.uneven.contains(&number)) {
+                *number = None;
+            }
+            let twin = number.and_then(|number| self.twin(number));
+            let form = function.map(|function| self.form(function, twin));
+            let form = form.unwrap_or_default();
+            match function.zip(twin) {
+                Some((function, twin)) => {
+                    targets.add(&form, (function, self.own.1), (twin, self.other.1));
+                }
+                None => targets.add_none(),
+            }
+            forms.push(form);
+        }
+        Chosen {
+            numbers,
+            known,
+            forms,
+        }
+    }
+
+    fn leaves_out(&self, function: &FunctionDef) -> bool {
+        self.common.asked.rules.ignores_function(&function.name)
+            || self.has_random_keys && is_hashing(&function.name)
+            || gets_pages(function) && is_of_library(function, self.own.0)
+    }
+
+    /// Returns the function of the other recording with a shared number.
+    fn twin(&self, number: u32) -> Option<&'p FunctionDef> {
+        let shared = &self.common.identities.shared[number as usize];
+        let id = shared.ids[usize::from(self.is_a)];
+        self.other.0.function(id as usize)
+    }
+
+    fn form(&self, own: &FunctionDef, twin: Option<&FunctionDef>) -> Form {
+        let rules = &self.common.asked.rules;
+        // Without the parameters of both, those of one say nothing.
+        let has_twin = twin.is_some_and(|twin| {
+            own.params.len() == twin.params.len() && own.params_known == twin.params_known
+        });
+        let left = Left {
+            args: !has_twin,
+            result: false,
+        };
+        let mut form = rules.form(own, left);
+        if let Some(twin) = twin {
+            form.match_other(&rules.form(twin, left));
+        }
+        let others = twin.map(|twin| (twin, self.other.1));
+        limit(&mut form, (own, self.own.1), others);
+        form
+    }
+}
+
+impl Chosen {
+    /// Returns the words of calls that the comparison reads, and those of them that are pointers.
+    fn words(&self, has_slots: bool) -> (Vec<Word>, Vec<Word>) {
+        let compared = self.forms.iter().zip(&self.numbers);
+        let compared = compared.filter(|(_, number)| number.is_some());
+        let compared: Vec<&Form> = compared.map(|(form, _)| form).collect();
+        let mut words = Form::words(compared.iter().copied());
+        let pointers = Form::pointers(compared.into_iter());
+        if has_slots && !pointers.is_empty() {
+            words.push(Word::Sp);
+        }
+        (words, pointers)
     }
 }
 

@@ -87,19 +87,52 @@ pub fn suspects(
     codes: &Codes,
     is_same_build: bool,
 ) -> Result<Vec<Suspect>> {
-    let mut found: Vec<(u32, Suspect)> = Vec::new();
-    let mut add = |number: u32, why: String, a: Option<u64>, b: Option<u64>| {
-        if found.iter().any(|(known, _)| *known == number) || found.len() >= MOST {
+    let mut ranking = Ranking {
+        sessions,
+        sides,
+        codes,
+        is_same_build,
+        found: Vec::new(),
+    };
+    let own = parting.and_then(|parting| Some((parting, parting.number?)));
+    if own.is_some_and(|(_, number)| codes.changed.contains(&number)) || codes.changed.is_empty() {
+        ranking.add_own(own);
+    }
+    if !codes.changed.is_empty() {
+        ranking.add_changed(seqs)?;
+    }
+    ranking.add_own(own);
+    if let Some((parting, _)) = own {
+        ranking.add_around(parting)?;
+    }
+    ranking.with_lone(seqs)
+}
+
+/// The suspects so far, with their shared numbers.
+struct Ranking<'r> {
+    sessions: (&'r Session, &'r Session),
+    sides: (&'r Side<'r>, &'r Side<'r>),
+    codes: &'r Codes,
+    is_same_build: bool,
+    found: Vec<(u32, Suspect)>,
+}
+
+impl Ranking<'_> {
+    /// Adds a function, unless it is known or there are enough; `a` and `b` are its calls.
+    fn add(&mut self, number: u32, why: String, a: Option<u64>, b: Option<u64>) {
+        let is_known = self.found.iter().any(|(known, _)| *known == number);
+        if is_known || self.found.len() >= MOST {
             return;
         }
+        let sides = self.sides;
         let Some(function) = name_of(sides.0, number) else {
             return;
         };
         let place = place_of(sides.1, number).or_else(|| place_of(sides.0, number));
-        let is_changed = codes.changed.contains(&number);
-        let code_differs = match is_same_build {
+        let is_changed = self.codes.changed.contains(&number);
+        let code_differs = match self.is_same_build {
             true => None,
-            false => (is_changed || codes.is_known).then_some(is_changed),
+            false => (is_changed || self.codes.is_known).then_some(is_changed),
         };
         let change = is_changed.then(|| source::first_change(sides.0, sides.1, number));
         let change = change.flatten();
@@ -116,19 +149,20 @@ pub fn suspects(
             a,
             b,
         };
-        found.push((number, suspect));
-    };
-    let own = parting.and_then(|parting| Some((parting, parting.number?)));
-    let add_own = |add: &mut dyn FnMut(u32, String, Option<u64>, Option<u64>)| {
+        self.found.push((number, suspect));
+    }
+
+    /// Adds the function that parted.
+    fn add_own(&mut self, own: Option<(&Parting, u32)>) {
         if let Some((parting, number)) = own {
             let start = |sight: &super::parted::Sight| sight.function.as_ref().map(|call| call.seq);
-            add(number, why(parting), start(&parting.a), start(&parting.b));
+            self.add(number, why(parting), start(&parting.a), start(&parting.b));
         }
-    };
-    if own.is_some_and(|(_, number)| codes.changed.contains(&number)) || codes.changed.is_empty() {
-        add_own(&mut add);
     }
-    if !codes.changed.is_empty() {
+
+    /// Adds the functions whose code differs and that ran, those that ran last first.
+    fn add_changed(&mut self, seqs: (u64, u64)) -> Result<()> {
+        let (sessions, sides, codes) = (self.sessions, self.sides, self.codes);
         let changed = |side: &Side<'_>, id| {
             let number = side.number_of(id);
             number.filter(|number| codes.changed.contains(number))
@@ -151,38 +185,47 @@ pub fn suspects(
                 false => "its code differs, and it ran before the difference showed",
             };
             let start = |last: &Last| of(last, number).map(|(seq, _)| seq);
-            add(number, why.to_owned(), start(&in_a), start(&in_b));
+            self.add(number, why.to_owned(), start(&in_a), start(&in_b));
         }
         if sides.0.has_random_keys {
             for (number, seqs) in ran_later(sessions, sides, &changed)? {
                 let why = "its code differs, and it ran; what differed before may be the order of a table with random keys";
-                add(number, why.to_owned(), seqs.0, seqs.1);
+                self.add(number, why.to_owned(), seqs.0, seqs.1);
             }
         }
+        Ok(())
     }
-    add_own(&mut add);
-    if let Some((parting, _)) = own {
+
+    /// Adds the functions that were running around the one that parted.
+    fn add_around(&mut self, parting: &Parting) -> Result<()> {
+        let side = self.sides.0;
         for (call_a, call_b) in parting.a.around.iter().zip(&parting.b.around).take(3) {
-            let timeline = sides.0.source.timeline();
+            let timeline = side.source.timeline();
             let head = timeline.map(|timeline| told(timeline.entered_at(call_a.seq)));
             let head = head.transpose()?.flatten();
-            if let Some(number) = head.and_then(|head| sides.0.number_of(head.function)) {
+            if let Some(number) = head.and_then(|head| side.number_of(head.function)) {
                 let why = "it was running when the difference showed".to_owned();
-                add(number, why, Some(call_a.seq), Some(call_b.seq));
+                self.add(number, why, Some(call_a.seq), Some(call_b.seq));
             }
         }
+        Ok(())
     }
-    let mut found: Vec<Suspect> = found.into_iter().map(|(_, suspect)| suspect).collect();
-    if !is_same_build {
-        for (session, side, until, letter) in [
-            (sessions.1, sides.1, seqs.1, 'B'),
-            (sessions.0, sides.0, seqs.0, 'A'),
-        ] {
-            found.extend(lone(session, side, until, letter, codes)?);
+
+    /// Returns the suspects, with the functions that only one build has.
+    fn with_lone(self, seqs: (u64, u64)) -> Result<Vec<Suspect>> {
+        let (sessions, sides) = (self.sessions, self.sides);
+        let mut found: Vec<Suspect> = self.found.into_iter().map(|(_, suspect)| suspect).collect();
+        if !self.is_same_build {
+            for (session, side, until, letter) in [
+                (sessions.1, sides.1, seqs.1, 'B'),
+                (sessions.0, sides.0, seqs.0, 'A'),
+            ] {
+                found.extend(lone(session, side, until, letter, self.codes)?);
+            }
+            found.truncate(MOST);
         }
-        found.truncate(MOST);
+        Ok(found)
     }
-    Ok(found)
 }
 
 /// Returns the functions to which `changed` gives a number that ran at any time, in the order of their last calls, with these: where

@@ -15,7 +15,9 @@ use debuginfo::Diagnostic;
 use rustc_hash::FxHashMap;
 
 use super::{Asked, CallPair, Comparison, FunctionPair, Kind, Rules, Stop, compare};
+use crate::error::Error;
 use crate::overview::CallLine;
+use crate::question::suggest;
 use crate::session::Session;
 
 /// Most calls that are described.
@@ -78,7 +80,8 @@ impl TableFunctionImpl for Of {
         let compared = std::thread::spawn(move || compared(a, b, most_calls)).join();
         let found = compared.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let found = found.map_err(|error| {
-            let (message, hint) = (error.to_string(), error.hint());
+            let hint = self.near(&error).or_else(|| error.hint());
+            let message = error.to_string();
             DataFusionError::External(Box::new(Diagnostic { message, hint }))
         })?;
         let batch = match self.which {
@@ -87,6 +90,18 @@ impl TableFunctionImpl for Of {
         };
         let table = MemTable::try_new(batch.schema(), vec![vec![batch]])?;
         Ok(Arc::new(table))
+    }
+}
+
+impl Of {
+    /// Returns which of the recordings that are asked was perhaps meant by a name that none has.
+    fn near(&self, error: &Error) -> Option<String> {
+        let Error::Store(store::Error::NotARecording { path, .. }) = error else {
+            return None;
+        };
+        let known = self.folders.keys().map(String::as_str);
+        let near = suggest(&path.to_string_lossy(), known);
+        (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")))
     }
 }
 

@@ -10,9 +10,9 @@ use datafusion::logical_expr::{
 /// Its name, which no user writes.
 pub const NAME: &str = "__cast_as";
 
-/// Returns the function: it takes a cast and the name of its type, and returns the former.
+/// Returns the function: it takes a cast, the word for it (`CAST` or `TRY_CAST`) and the name of its type, and returns the cast.
 pub fn function() -> ScalarUDF {
-    ScalarUDF::new_from_impl(CastAs(Signature::any(2, Volatility::Immutable)))
+    ScalarUDF::new_from_impl(CastAs(Signature::any(3, Volatility::Immutable)))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -24,14 +24,19 @@ impl ScalarUDFImpl for CastAs {
     }
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        let [cast, Expr::Literal(ScalarValue::Utf8(Some(kind)), _)] = args else {
+        let [
+            cast,
+            Expr::Literal(ScalarValue::Utf8(Some(word)), _),
+            Expr::Literal(ScalarValue::Utf8(Some(kind)), _),
+        ] = args
+        else {
             let args: Vec<String> = args
                 .iter()
                 .map(|arg| arg.schema_name().to_string())
                 .collect();
             return Ok(format!("{NAME}({})", args.join(",")));
         };
-        Ok(format!("CAST({} AS {kind})", cast.schema_name()))
+        Ok(format!("{word}({} AS {kind})", cast.schema_name()))
     }
 
     fn signature(&self) -> &Signature {

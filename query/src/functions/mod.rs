@@ -1,5 +1,6 @@
 //! The scalar and aggregate functions that compute columns, and those that users call.
 
+pub mod aliases;
 pub mod args;
 pub mod arithmetic;
 pub mod avg;

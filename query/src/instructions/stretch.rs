@@ -28,8 +28,8 @@ const SHORT: Duration = Duration::from_millis(50);
 const LONG: Duration = Duration::from_millis(250);
 /// Instructions of the first stretch and of the longest one, if each is noted.
 const NOTED: (u64, u64) = (1 << 14, 1 << 24);
-/// The same, if the program runs freely.
-const RUN: (u64, u64) = (1 << 20, 1 << 27);
+/// The same, if the program runs freely. Each stretch goes back to the last copy of the program before it, so short ones take longer.
+const RUN: (u64, u64) = (1 << 28, 1 << 30);
 /// Most bytes of a value that are shown.
 const VALUE_BYTES: usize = 64;
 

@@ -4,6 +4,7 @@
 //! One file per section; `tally.rs` counts for several of them in one pass, `source.rs` serves all of them. `text.rs`
 //! writes the overview within a number of lines. Where the recording lacks information, nothing is claimed.
 
+mod cancel;
 mod ending;
 mod errors;
 mod failures;
@@ -23,12 +24,13 @@ mod unusual;
 
 use serde::Serialize;
 
+pub use cancel::Cancel;
 pub use ending::{Crash, Ending, FrameSummary, How, LAST_EXEC, Seen, goes_on_after};
 pub use errors::{ErrorLine, Errors};
 pub use failures::{FailedSyscall, FailureKind, Failures, Value};
 pub use freed::{FreedBlock, Step};
 pub use program::Program;
-pub use questions::Question;
+pub use questions::{Question, Way, candidates};
 pub use source::{By, CallLine, FileLine};
 pub(crate) use source::{Source, line_of_call, told};
 pub(crate) use stops::now_ns;
@@ -80,7 +82,15 @@ pub struct FailedCalls {
 /// # Errors
 /// The recording cannot be read.
 pub fn overview(session: &Session, recording: &str) -> Result<Overview> {
-    let source = Source::new(session)?;
+    cancellable(session, recording, &Cancel::default())
+}
+
+/// The same as [`overview()`], until `cancel` ends it.
+///
+/// # Errors
+/// The recording cannot be read; [`crate::Error::Stopped`].
+pub fn cancellable(session: &Session, recording: &str, cancel: &Cancel) -> Result<Overview> {
+    let source = Source::new(session)?.until(cancel);
     let ending = ending::ending(&source)?;
     let stops = Stops::of(&source)?;
     // The recording may still be written when the program has ended.

@@ -4,6 +4,7 @@ use replay::{CallHead, Event, Timeline};
 use serde::Serialize;
 use store::control::FunctionDef;
 
+use super::cancel::Cancel;
 use crate::asking::execution;
 use crate::error::{Error, Result};
 use crate::functions::args::{self, Asked};
@@ -65,6 +66,7 @@ pub struct By {
 pub struct Source<'s> {
     session: &'s Session,
     timeline: Option<&'s Timeline>,
+    cancel: Cancel,
 }
 
 impl<'s> Source<'s> {
@@ -77,7 +79,25 @@ impl<'s> Source<'s> {
             0 => None,
             _ => Some(session.states().timeline().map_err(execution)?),
         };
-        Ok(Self { session, timeline })
+        Ok(Self {
+            session,
+            timeline,
+            cancel: Cancel::default(),
+        })
+    }
+
+    /// Lets `cancel` end the questions from now on.
+    #[must_use]
+    pub fn until(self, cancel: &Cancel) -> Self {
+        Self {
+            cancel: cancel.clone(),
+            ..self
+        }
+    }
+
+    /// Returns what ends the questions.
+    pub fn cancel(&self) -> &Cancel {
+        &self.cancel
     }
 
     /// Returns the session.
@@ -105,8 +125,9 @@ impl<'s> Source<'s> {
     /// Runs a query.
     ///
     /// # Errors
-    /// The recording cannot be read.
+    /// The recording cannot be read; [`Error::Stopped`].
     pub fn ask(&self, sql: &str) -> Result<Vec<Row>> {
+        self.cancel.check()?;
         ask(self.session, sql)
     }
 
@@ -143,6 +164,7 @@ impl<'s> Source<'s> {
     /// # Errors
     /// The recording cannot be read.
     pub fn around(&self, tid: u32, seq: u64) -> Result<Vec<CallHead>> {
+        self.cancel.check()?;
         match self.timeline {
             Some(timeline) => told(timeline.calls_around(tid, seq, MOST_AROUND)),
             None => Ok(Vec::new()),

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::source::{Source, told};
-use crate::compare::{Batch, ByThread, CallFiles, Position, Stop, Word};
+use crate::compare::{Batch, ByThread, CallFiles, Position, Word};
 use crate::error::Result;
 use crate::functions::ret::Readings;
 
@@ -282,7 +282,8 @@ fn is_negative(value: i64) -> bool {
 /// Counts all calls. Those that had not ended at event `until` have no time yet.
 fn counted(source: &Source<'_>, until: u64) -> Result<Counted> {
     let session = source.session();
-    let files = CallFiles::open(session.reader(), vec![Word::Rax], &Stop::default())?;
+    let stop = source.cancel().counting();
+    let files = CallFiles::open(session.reader(), vec![Word::Rax], stop)?;
     let readings = Readings::of(session.definitions());
     let starts = files.row_groups()?;
     let next = AtomicUsize::new(0);
@@ -318,7 +319,7 @@ fn counted(source: &Source<'_>, until: u64) -> Result<Counted> {
 /// later events are the recorder's.
 ///
 /// # Errors
-/// The recording cannot be read.
+/// The recording cannot be read; [`crate::Error::Stopped`].
 pub fn tallies(source: &Source<'_>, end: (u64, i64)) -> Result<Tallies> {
     let counted = counted(source, end.0)?;
     let mut functions = counted.functions;

@@ -66,6 +66,24 @@ impl Overview {
     /// Writes it, in at most `max_lines` lines of at most 120 columns.
     #[must_use]
     pub fn text(&self, max_lines: usize) -> String {
+        let next: Vec<String> = self.next.iter().flat_map(command).collect();
+        written(self.sections(next, max_lines))
+    }
+
+    /// The same, but what to ask next is `next`, a line each, and comes second: a reader with little room may cut the end.
+    #[must_use]
+    pub fn text_asking(&self, next: &[String], max_lines: usize) -> String {
+        let next = next.iter().map(|call| format!("  {call}")).collect();
+        let mut sections = self.sections(next, max_lines);
+        if let Some(at) = sections.iter().position(|section| section.is_kept) {
+            let asked = sections.remove(at);
+            sections.insert(at.min(1), asked);
+        }
+        written(sections)
+    }
+
+    /// Makes all sections, within a number of lines; only what to ask next is kept as a whole.
+    fn sections(&self, next: Vec<String>, max_lines: usize) -> Vec<Section> {
         let mut sections: Vec<Section> = [
             Some(self.head()),
             self.crash(),
@@ -77,27 +95,13 @@ impl Overview {
             self.with_threads(),
             self.times(),
             self.unusual_lines(),
-            self.questions(),
+            questions(next),
         ]
         .into_iter()
         .flatten()
         .collect();
         fit(&mut sections, max_lines);
-        let mut text = String::new();
-        for section in sections {
-            push(&mut text, &section.heading, section.is_kept);
-            for line in &section.lines {
-                push(&mut text, line, section.is_kept);
-            }
-            if section.missing > 0 {
-                push(
-                    &mut text,
-                    &format!("  and {} more", grouped(section.missing)),
-                    false,
-                );
-            }
-        }
-        text
+        sections
     }
 
     fn head(&self) -> Section {
@@ -313,14 +317,29 @@ impl Overview {
         let lines: Vec<String> = self.unusual.iter().map(unusual).collect();
         (!lines.is_empty()).then(|| Section::new("Unusual", 2, lines))
     }
+}
 
-    fn questions(&self) -> Option<Section> {
-        let lines: Vec<String> = self.next.iter().flat_map(command).collect();
-        (!lines.is_empty()).then(|| Section {
-            is_kept: true,
-            ..Section::new("Ask next", 3, lines)
-        })
+/// What to ask next, which is not cut.
+fn questions(lines: Vec<String>) -> Option<Section> {
+    (!lines.is_empty()).then(|| Section {
+        is_kept: true,
+        ..Section::new("Ask next", 3, lines)
+    })
+}
+
+fn written(sections: Vec<Section>) -> String {
+    let mut text = String::new();
+    for section in sections {
+        push(&mut text, &section.heading, section.is_kept);
+        for line in &section.lines {
+            push(&mut text, line, section.is_kept);
+        }
+        if section.missing > 0 {
+            let more = format!("  and {} more", grouped(section.missing));
+            push(&mut text, &more, false);
+        }
     }
+    text
 }
 
 /// Makes sections shorter until they fit: first to their minimum, then to a line. Later sections matter less, except the

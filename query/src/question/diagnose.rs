@@ -168,6 +168,14 @@ fn of_parser(sql: &str, error: &ParserError) -> Finding {
     if place.is_none() && text.contains("EOF") {
         place = Some(place::of_end(sql));
     }
+    if let Some((what, hint)) = dialects::of_operator(text) {
+        return Finding {
+            message: what.to_owned(),
+            place,
+            suggestions: Vec::new(),
+            hint: Some(hint.to_owned()),
+        };
+    }
     let parts = text.strip_prefix("Expected: ");
     let parts = parts.and_then(|text| text.split_once(", found: "));
     let (suggestions, hint) = match parts {
@@ -188,80 +196,10 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Excerpt>) -> Findin
         SchemaError::FieldNotFound {
             field,
             valid_fields,
-        } => {
-            if let Some(table) = unknown_qualifier(field, valid_fields) {
-                // A name of the plan's own: no plan exists for the subquery.
-                if table.starts_with("__") && !sql.contains(table) {
-                    return without_plan(sql);
-                }
-                // A subquery may name a table of the outer query, whose columns are not among these.
-                if let Some(known) = aliases::table_of(sql, table) {
-                    if columns_of(&known).any(|column| column == field.name) {
-                        return of_another_level(sql, table, field);
-                    }
-                    return Finding {
-                        message: format!("there is no column \"{}\" in {table}", field.name),
-                        place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
-                        suggestions: suggest(&field.name, columns_of(&known)),
-                        hint: None,
-                    };
-                }
-                let known = valid_fields
-                    .iter()
-                    .filter_map(|field| field.relation.as_ref());
-                return Finding {
-                    message: format!("there is no table \"{table}\" in this question"),
-                    place: spanned.or_else(|| place::of_word(sql, table, 0)),
-                    suggestions: suggest(table, known.map(|relation| relation.table())),
-                    hint: None,
-                };
-            }
-            let known = valid_fields.iter().map(|field| field.name.as_str());
-            // The unknown column is our own, not the query's: no plan exists for the subquery that names the latter.
-            if spanned.is_none() && place::of_word(sql, &field.name, 0).is_none() {
-                return without_plan(sql);
-            }
-            // Most languages write a text in double quotes.
-            let quoted = format!("\"{}\"", field.name);
-            let text = dialects::in_quotes(&field.name);
-            let meant = dialects::meant(sql, &field.name);
-            let hint = || format!("text is written in single quotes: {text}");
-            if field.name == crate::runs::COLUMN.0 {
-                return Finding {
-                    message: format!("there is no column {quoted}: one recording is asked"),
-                    place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
-                    suggestions: Vec::new(),
-                    hint: Some(
-                        "name several recordings, a folder of them, or a pattern like 'app*'"
-                            .to_owned(),
-                    ),
-                };
-            }
-            if field.relation.is_none() && dialects::is_alias(sql, &field.name) {
-                return Finding {
-                    message: format!(
-                        "{quoted} is a name that SELECT gives: WHERE, ON and the rest of SELECT do not know it"
-                    ),
-                    place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
-                    suggestions: Vec::new(),
-                    hint: Some(dialects::instead_of_alias(&field.name)),
-                };
-            }
-            let mut suggestions = match meant {
-                Meant::Text => Vec::new(),
-                Meant::PerhapsText | Meant::Name => suggest(&field.name, known),
-            };
-            if meant == Meant::PerhapsText && !suggestions.is_empty() {
-                suggestions.push(text.clone());
-            }
-            let is_text = meant != Meant::Name || sql.contains(&quoted);
-            Finding {
-                message: format!("there is no column {quoted}"),
-                place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
-                suggestions,
-                hint: is_text.then(hint),
-            }
-        }
+        } => match unknown_qualifier(field, valid_fields) {
+            Some(table) => of_unknown_table(sql, table, field, valid_fields, spanned),
+            None => of_unknown_column(sql, field, valid_fields, spanned),
+        },
         SchemaError::AmbiguousReference { field } => Finding {
             message: format!("column \"{}\" is in more than one table", field.name),
             place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
@@ -274,6 +212,94 @@ fn of_schema(sql: &str, error: &SchemaError, spanned: Option<Excerpt>) -> Findin
             suggestions: Vec::new(),
             hint: None,
         },
+    }
+}
+
+/// No table that the query asks has this name here.
+fn of_unknown_table(
+    sql: &str,
+    table: &str,
+    field: &Column,
+    valid_fields: &[Column],
+    spanned: Option<Excerpt>,
+) -> Finding {
+    // A name of the plan's own: no plan exists for the subquery.
+    if table.starts_with("__") && !sql.contains(table) {
+        return without_plan(sql);
+    }
+    // A subquery may name a table of the outer query, whose columns are not among these.
+    if let Some(known) = aliases::table_of(sql, table) {
+        if columns_of(&known).any(|column| column == field.name) {
+            return of_another_level(sql, table, field);
+        }
+        return Finding {
+            message: format!("there is no column \"{}\" in {table}", field.name),
+            place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
+            suggestions: suggest(&field.name, columns_of(&known)),
+            hint: None,
+        };
+    }
+    let known = valid_fields
+        .iter()
+        .filter_map(|field| field.relation.as_ref());
+    Finding {
+        message: format!("there is no table \"{table}\" in this question"),
+        place: spanned.or_else(|| place::of_word(sql, table, 0)),
+        suggestions: suggest(table, known.map(|relation| relation.table())),
+        hint: None,
+    }
+}
+
+/// No table that the query asks has this column.
+fn of_unknown_column(
+    sql: &str,
+    field: &Column,
+    valid_fields: &[Column],
+    spanned: Option<Excerpt>,
+) -> Finding {
+    let known = valid_fields.iter().map(|field| field.name.as_str());
+    // The unknown column is our own, not the query's: no plan exists for the subquery that names the latter.
+    if spanned.is_none() && place::of_word(sql, &field.name, 0).is_none() {
+        return without_plan(sql);
+    }
+    // Most languages write a text in double quotes.
+    let quoted = format!("\"{}\"", field.name);
+    let text = dialects::in_quotes(&field.name);
+    let meant = dialects::meant(sql, &field.name);
+    let hint = || format!("text is written in single quotes: {text}");
+    if field.name == crate::runs::COLUMN.0 {
+        return Finding {
+            message: format!("there is no column {quoted}: one recording is asked"),
+            place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
+            suggestions: Vec::new(),
+            hint: Some(
+                "name several recordings, a folder of them, or a pattern like 'app*'".to_owned(),
+            ),
+        };
+    }
+    if field.relation.is_none() && dialects::is_alias(sql, &field.name) {
+        return Finding {
+            message: format!(
+                "{quoted} is a name that SELECT gives: WHERE, ON and the rest of SELECT do not know it"
+            ),
+            place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
+            suggestions: Vec::new(),
+            hint: Some(dialects::instead_of_alias(&field.name)),
+        };
+    }
+    let mut suggestions = match meant {
+        Meant::Text => Vec::new(),
+        Meant::PerhapsText | Meant::Name => suggest(&field.name, known),
+    };
+    if meant == Meant::PerhapsText && !suggestions.is_empty() {
+        suggestions.push(text.clone());
+    }
+    let is_text = meant != Meant::Name || sql.contains(&quoted);
+    Finding {
+        message: format!("there is no column {quoted}"),
+        place: spanned.or_else(|| place::of_word(sql, &field.name, 0)),
+        suggestions,
+        hint: is_text.then(hint),
     }
 }
 
@@ -372,7 +398,7 @@ fn quoted(sql: &str, message: &str) -> Option<Excerpt> {
 
 /// Names the columns of an answer that share a name.
 fn same_names(message: &str) -> Option<Diagnostic> {
-    let rest = message.strip_prefix("Projections require unique expression names")?;
+    let (_, rest) = message.split_once(" require unique expression names")?;
     let name = between(rest, "expression \"", "\" at")?;
     let what = Diagnostic::new(format!("two columns are called \"{name}\""));
     Some(what.with_hint("name one of them with AS"))

@@ -18,7 +18,7 @@ pub fn in_quotes(text: &str) -> String {
 }
 
 /// Functions of other databases by their names there, and what does the same.
-const FUNCTIONS: [(&[&str], &str); 16] = [
+const FUNCTIONS: [(&[&str], &str); 23] = [
     (
         &["if", "iif", "decode"],
         "write: CASE WHEN ret > 0 THEN 'a' ELSE 'b' END",
@@ -74,6 +74,33 @@ const FUNCTIONS: [(&[&str], &str); 16] = [
         &["countif", "count_if"],
         "write: count(*) FILTER (WHERE ret < 0)",
     ),
+    (&["mod"], "write: start_seq % 10"),
+    (
+        &["div", "idiv"],
+        "write: dur_ns / 1000, which drops the fraction",
+    ),
+    (
+        &["xor", "bitxor"],
+        "write: ret ^ 255, the exclusive or of the bits of two integers",
+    ),
+    (
+        &["mode"],
+        "write: select ret, count(*) from calls group by ret order by count(*) desc limit 1",
+    ),
+    (
+        &[
+            "quantile",
+            "approx_quantile",
+            "percentile",
+            "approx_percentile",
+        ],
+        "write: percentile_cont(dur_ns, 0.95), or approx_percentile_cont(dur_ns, 0.95), which needs less memory",
+    ),
+    (
+        &["percentile_disc", "quantile_disc"],
+        "write: percentile_cont(dur_ns, 0.95), which may lie between two values",
+    ),
+    (&["list"], "write: array_agg(function)"),
 ];
 
 /// Returns how to write a function of another database.
@@ -149,6 +176,10 @@ pub fn of_message(message: &str) -> Option<(String, &'static str)> {
         let hint = "to compare several, write: select a.* from A a where exists (select 1 from B b where b.x = a.x and b.y = a.y)";
         return Some((what, hint));
     }
+    if message.contains("unary operator BitwiseNot") {
+        let what = "there is no ~ for the bits of a number in this SQL".to_owned();
+        return Some((what, "write: ret ^ -1"));
+    }
     if message.contains("FETCH clause") {
         let what = "there is no FETCH in this SQL".to_owned();
         return Some((what, "end the question with: LIMIT 10"));
@@ -160,6 +191,19 @@ pub fn of_message(message: &str) -> Option<(String, &'static str)> {
         let what = "texts cannot be added by +".to_owned();
         (what, "write: function || ' ' || file")
     })
+}
+
+/// Returns our words for the parser's message that something is no operator, and the right way to write it.
+pub fn of_operator(message: &str) -> Option<(&'static str, &'static str)> {
+    let token = message.strip_prefix("No infix parser for token ")?;
+    if token == "Sharp" {
+        let hint = "write: ret ^ 255 for the exclusive or of bits; a comment begins with --";
+        return Some(("there is no operator # in this SQL", hint));
+    }
+    token.ends_with("keyword: DIV })").then_some((
+        "there is no DIV in this SQL",
+        "write: dur_ns / 1000, which drops the fraction",
+    ))
 }
 
 /// What a name stands for in a question, by how it is written there.

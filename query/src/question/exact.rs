@@ -1,19 +1,20 @@
 //! Long numbers with a point. DataFusion reads them as floating-point numbers, which hold no more than 15 digits for certain: these are
-//! compared with as integers, and casts to decimals read them as text.
+//! compared with as integers or decimals, and casts to decimals read them as text.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as DfStatement;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, Statement, UnaryOperator, Value, visit_expressions_mut,
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Statement, UnaryOperator, Value,
+    visit_expressions_mut,
 };
-
-use crate::tables::TABLES;
 
 /// From here on, neighbouring floating-point numbers are one or more apart, and all are whole.
 const LARGE: i128 = 1 << 53;
 /// Digits that a floating-point number holds for certain.
 const CERTAIN_DIGITS: usize = 15;
+/// Most digits behind the point of a decimal that any integer of 64 bits can be compared with: both have 38 digits together.
+const MOST_FRACTION: usize = 18;
 /// A list of IN with more values is left as it is.
 const LONGEST_LIST: usize = 64;
 
@@ -39,10 +40,10 @@ fn exact(expression: &mut Expr) -> Option<Expr> {
     match expression {
         Expr::BinaryOp { left, op, right } => {
             let turned = turned(op)?;
-            match Number::of(right) {
+            Some(match Number::of(right) {
                 Some(number) => number.compared(left, op),
                 None => Number::of(left)?.compared(right, &turned),
-            }
+            })
         }
         Expr::Between {
             expr,
@@ -76,7 +77,7 @@ fn is_decimal(kind: &DataType) -> bool {
 }
 
 /// Returns the operator for the same comparison with its sides exchanged; `None` if it is no comparison.
-fn turned(operator: &BinaryOperator) -> Option<BinaryOperator> {
+pub fn turned(operator: &BinaryOperator) -> Option<BinaryOperator> {
     Some(match operator {
         BinaryOperator::Gt => BinaryOperator::Lt,
         BinaryOperator::Lt => BinaryOperator::Gt,
@@ -112,8 +113,10 @@ fn is_mixed(list: &[Expr]) -> bool {
 }
 
 fn compared(column: &Expr, operator: BinaryOperator, value: &Expr) -> Expr {
-    let exact = Number::of(value).and_then(|number| number.compared(column, &operator));
-    exact.unwrap_or_else(|| binary(column.clone(), operator, value.clone()))
+    match Number::of(value) {
+        Some(number) => number.compared(column, &operator),
+        None => binary(column.clone(), operator, value.clone()),
+    }
 }
 
 fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
@@ -145,20 +148,6 @@ fn is_column(expression: &Expr) -> bool {
     )
 }
 
-/// Returns whether an expression is a column of a recording: no such column has decimals.
-fn is_of_recording(expression: &Expr) -> bool {
-    let name = match expression {
-        Expr::Identifier(name) => name,
-        Expr::CompoundIdentifier(names) => match names.last() {
-            Some(name) => name,
-            None => return false,
-        },
-        _ => return false,
-    };
-    let mut columns = TABLES.iter().flat_map(|table| table.columns.iter());
-    columns.any(|(column, _)| column.eq_ignore_ascii_case(&name.value))
-}
-
 /// Returns the digits of a number as they are written, with its sign; `None` if it is something else or has an exponent.
 fn digits(expression: &Expr) -> Option<String> {
     match expression {
@@ -184,50 +173,56 @@ fn digits(expression: &Expr) -> Option<String> {
 
 /// A number with a point that is too large for floating-point numbers to have its fraction.
 struct Number {
-    /// The largest integer that is not above it.
-    floor: i128,
-    /// Whether that is it.
-    is_whole: bool,
+    /// What is before the point.
+    whole: i128,
+    /// The digits behind the point, up to the last one that counts.
+    fraction: String,
 }
 
 impl Number {
     fn of(expression: &Expr) -> Option<Number> {
         let text = digits(expression)?;
         let (whole, fraction) = text.split_once('.')?;
-        let whole_number: i128 = whole.parse().ok()?;
-        let is_whole = fraction.chars().all(|digit| digit == '0');
-        let is_below = !is_whole && whole.starts_with('-');
-        let floor = whole_number.checked_sub(i128::from(is_below))?;
-        let fits = i64::try_from(floor).is_ok() || u64::try_from(floor.checked_add(1)?).is_ok();
-        let is_large = whole_number.unsigned_abs() >= LARGE.unsigned_abs();
-        (is_large && fits).then_some(Number { floor, is_whole })
+        let whole: i128 = whole.parse().ok()?;
+        let fits = i64::try_from(whole).is_ok() || u64::try_from(whole).is_ok();
+        let is_large = whole.unsigned_abs() >= LARGE.unsigned_abs();
+        (is_large && fits).then(|| Number {
+            whole,
+            fraction: counting(fraction),
+        })
     }
 
-    /// Returns the same comparison with integers; `None` for what may have a fraction itself.
-    fn compared(&self, left: &Expr, operator: &BinaryOperator) -> Option<Expr> {
-        let with = |op: BinaryOperator, number| binary(left.clone(), op, integer(number));
-        if self.is_whole {
-            return Some(with(operator.clone(), self.floor));
+    /// Returns the same comparison with an integer, or with a decimal if there is a fraction.
+    fn compared(&self, left: &Expr, operator: &BinaryOperator) -> Expr {
+        let right = match self.fraction.is_empty() {
+            true => integer(self.whole),
+            false => self.decimal(),
+        };
+        binary(left.clone(), operator.clone(), right)
+    }
+
+    /// Returns a cast of a text: the engine knows no other way to write all its digits.
+    fn decimal(&self) -> Expr {
+        let digits = self.whole.unsigned_abs().to_string().len() + self.fraction.len();
+        let size = ExactNumberInfo::PrecisionAndScale(digits as u64, self.fraction.len() as i64);
+        let text = format!("{}.{}", self.whole, self.fraction);
+        Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(Expr::Value(Value::SingleQuotedString(text).into())),
+            data_type: DataType::Decimal(size),
+            array: false,
+            format: None,
         }
-        if !is_of_recording(left) {
-            return None;
-        }
-        let (floor, ceiling) = (self.floor, self.floor + 1);
-        Some(match operator {
-            BinaryOperator::Gt | BinaryOperator::LtEq => with(operator.clone(), floor),
-            BinaryOperator::GtEq | BinaryOperator::Lt => with(operator.clone(), ceiling),
-            BinaryOperator::Eq => joined(
-                with(BinaryOperator::Gt, floor),
-                BinaryOperator::And,
-                with(BinaryOperator::Lt, ceiling),
-            ),
-            BinaryOperator::NotEq => joined(
-                with(BinaryOperator::LtEq, floor),
-                BinaryOperator::Or,
-                with(BinaryOperator::GtEq, ceiling),
-            ),
-            _ => return None,
-        })
+    }
+}
+
+/// Returns the digits of a fraction without zeros at its end. What is behind the last place counts as a one there: no integer lies
+/// between.
+fn counting(fraction: &str) -> String {
+    let digits = fraction.trim_end_matches('0');
+    match digits.get(..MOST_FRACTION - 1) {
+        Some(first) if digits.len() > MOST_FRACTION => format!("{first}1"),
+        _ => digits.to_owned(),
     }
 }
 
@@ -250,15 +245,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_numbers_with_a_point_are_compared_as_integers() {
+    fn long_numbers_with_a_point_are_compared_with_all_their_digits() {
         for (condition, expected) in [
             ("ret = 9223372036854775806.0", "ret = 9223372036854775806"),
-            ("ret > 9223372036854775802.5", "ret > 9223372036854775802"),
-            ("9223372036854775802.5 >= ret", "ret <= 9223372036854775802"),
-            ("ret > -9223372036854775802.5", "ret > -9223372036854775803"),
             (
-                "ret <> 9223372036854775802.5",
-                "(ret <= 9223372036854775802 OR ret >= 9223372036854775803)",
+                "x > 9223372036854775802.50",
+                "x > CAST('9223372036854775802.5' AS DECIMAL(20,1))",
+            ),
+            (
+                "9223372036854775802.5 >= ret",
+                "ret <= CAST('9223372036854775802.5' AS DECIMAL(20,1))",
+            ),
+            (
+                "ret <> -9223372036854775802.5",
+                "ret <> CAST('-9223372036854775802.5' AS DECIMAL(20,1))",
+            ),
+            (
+                "ret > 9223372036854775802.1234567890123456789",
+                "ret > CAST('9223372036854775802.123456789012345671' AS DECIMAL(37,18))",
             ),
             (
                 "ret NOT IN (9223372036854775806, 1.5)",
@@ -266,13 +270,12 @@ mod tests {
             ),
             (
                 "ret BETWEEN 1 AND 9223372036854775802.5",
-                "(ret >= 1 AND ret <= 9223372036854775802)",
+                "(ret >= 1 AND ret <= CAST('9223372036854775802.5' AS DECIMAL(20,1)))",
             ),
             (
                 "CAST(18446744073709551617 AS DECIMAL(38,0)) > 1.5",
                 "CAST('18446744073709551617' AS DECIMAL(38,0)) > 1.5",
             ),
-            ("x > 9223372036854775802.5", "x > 9223372036854775802.5"),
             ("ret > 1.5", "ret > 1.5"),
         ] {
             let sql = format!("SELECT 1 FROM t WHERE {condition}");

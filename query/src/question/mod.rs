@@ -6,6 +6,7 @@ mod diagnose;
 mod dialects;
 mod differences;
 mod exact;
+mod float_comparisons;
 mod headings;
 mod place;
 mod positions;
@@ -18,11 +19,12 @@ pub use depth::{STACK_BYTES, check as check_depth};
 pub use diagnose::{
     Names, check_words, diagnose, hint_of, memory_message, message_of, no_columns, second_question,
 };
-pub use dialects::notes;
+pub use dialects::{is_alias, notes};
 pub use differences::SignedDifferences;
 pub use exact::make_exact;
+pub use float_comparisons::FloatComparisons;
 pub use headings::Headings;
 pub use positions::resolve;
 pub use read_only::check;
-pub use same_names::{are_the_reason as same_names, tell_apart};
+pub use same_names::{are_the_reason as same_names, sorts_or_groups, tell_apart};
 pub use suggest::suggest;

@@ -1,5 +1,7 @@
 //! A flame graph as one SVG file that needs nothing else: no script, so that mail programs, code hosts and reviewers show
 //! it. Each box has its name and its numbers as a title. Boxes too narrow to be seen are left out.
+//!
+//! It is less to write this than to depend on the crate inferno, whose licence (CDDL) no other dependency has.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

@@ -2,9 +2,10 @@
 //!
 //! One pass over the calls, backwards (`walk.rs`), within memory that does not grow with their number. Times are given
 //! twice: as measured, and without what recording itself cost (`cost.rs`), what was nobody's time (`away.rs`) and waits for a
-//! processor (`waits.rs`).
+//! processor (`waits.rs`). The calls below a single one are listed apart (`below.rs`).
 
 mod away;
+mod below;
 mod cost;
 mod flame;
 mod folded;
@@ -24,6 +25,7 @@ use crate::rows::ask;
 use crate::session::Session;
 use away::Away;
 pub(crate) use away::Raised;
+pub use below::{Below, CallBelow, below};
 use cost::Shortest;
 pub(crate) use cost::{Cost, Costs, LEAST_NS};
 pub(crate) use read::Groups;

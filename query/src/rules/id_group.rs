@@ -164,14 +164,9 @@ fn expose_projection(projection: &Projection, exprs: Vec<Expr>) -> Result<Option
 }
 
 fn expose_alias(alias: &SubqueryAlias, exprs: Vec<Expr>) -> Result<Option<Exposed>> {
-    let inner = |column: &Column| {
-        let index = alias.schema.maybe_index_of_column(column)?;
-        let field = alias.input.schema().qualified_field(index);
-        Some(Expr::Column(Column::from(field)))
-    };
     let below = exprs
         .into_iter()
-        .map(|expr| replace_columns(expr, &inner))
+        .map(|expr| replace_columns(expr, &|column| aliased(alias, column)))
         .collect::<Result<Vec<_>>>()?;
     let Some(exposed) = expose(&alias.input, below)? else {
         return Ok(None);
@@ -202,14 +197,21 @@ fn common_source(exprs: &[Expr]) -> Option<IdColumn> {
         .then_some(first)
 }
 
+/// Returns the column that an alias gives as `column`.
+pub fn aliased(alias: &SubqueryAlias, column: &Column) -> Option<Expr> {
+    let index = alias.schema.maybe_index_of_column(column)?;
+    let field = alias.input.schema().qualified_field(index);
+    Some(Expr::Column(Column::from(field)))
+}
+
 /// Returns the expression of a projection's column `column`.
-fn projected(projection: &Projection, column: &Column) -> Option<Expr> {
+pub fn projected(projection: &Projection, column: &Column) -> Option<Expr> {
     let index = projection.schema.maybe_index_of_column(column)?;
     Some(projection.expr[index].clone().unalias())
 }
 
 /// Replaces each column of `expr` by its `replacement`; columns without one stay.
-fn replace_columns(expr: Expr, replacement: &dyn Fn(&Column) -> Option<Expr>) -> Result<Expr> {
+pub fn replace_columns(expr: Expr, replacement: &dyn Fn(&Column) -> Option<Expr>) -> Result<Expr> {
     let replaced = expr.transform_up(|node| {
         Ok(match &node {
             Expr::Column(column) => match replacement(column) {

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod id_filter;
 mod id_group;
+mod late_columns;
 mod lookups;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use arithmetic::CheckArithmetic;
 use id_filter::FilterById;
 use id_group::GroupById;
+use late_columns::{ComputeLate, KeepLate};
 
 /// After this rule, conditions are next to the columns on which they depend.
 const AFTER: &str = "push_down_filter";
@@ -28,9 +30,24 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         [
             Arc::new(FilterById) as Arc<dyn OptimizerRule + Send + Sync>,
             Arc::new(GroupById),
+            Arc::new(ComputeLate),
         ],
     );
     rules.insert(0, Arc::new(CheckArithmetic));
+    rules
+}
+
+/// DataFusion's rule that moves projections towards the tables.
+const PROJECTIONS: &str = "ProjectionPushdown";
+
+/// Returns DataFusion's own rules for physical plans, with that of this module in place of its own.
+pub fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    for rule in &mut rules {
+        if rule.name() == PROJECTIONS {
+            *rule = Arc::new(KeepLate::default());
+        }
+    }
     rules
 }
 

@@ -15,17 +15,22 @@ use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
+use debuginfo::Diagnostic;
 use futures::stream;
 use replay::Timeline;
 use replay::history::{Changes, Progress, Tracked};
 
 use super::writes::{Write, Writes};
 use super::{States, failed, told};
+use crate::question::suggest;
+use crate::short_names::last_part;
 
 /// Rows of a batch.
 const ROWS: usize = 1024;
 /// How long a search runs without yielding.
 const SLICE: Duration = Duration::from_millis(20);
+/// Global variables of a module among which the name that was meant is searched.
+const MOST_GLOBALS: usize = 10_000;
 /// Events that are examined between two checks of the clock.
 const MOMENTS: usize = 32;
 
@@ -109,19 +114,53 @@ struct Asked {
 impl Asked {
     fn tracked(&self, timeline: &Timeline) -> Result<Tracked> {
         match &self.function {
-            Some(function) => Tracked::within(timeline, &self.expression, function).map_err(failed),
-            None => Tracked::everywhere(timeline, &self.expression).map_err(|error| {
-                let hint = "name the function too for one of its variables: \
-                            history('count', 'line')";
-                match error {
-                    replay::Error::Expression {
-                        what,
-                        position: None,
-                    } => told(what.with_hint(hint)),
+            Some(function) => {
+                Tracked::within(timeline, &self.expression, function).map_err(|error| match error {
+                    replay::Error::Expression { what, .. } if is_unknown_function(&what) => {
+                        told(with_near_function(timeline, function, what))
+                    }
                     error => failed(error),
-                }
+                })
+            }
+            None => Tracked::everywhere(timeline, &self.expression).map_err(|error| match error {
+                replay::Error::Expression {
+                    what,
+                    position: None,
+                } => told(with_next_step(timeline, what)),
+                error => failed(error),
             }),
         }
+    }
+}
+
+/// Says what to write instead of an expression that means nothing outside of all functions.
+fn with_next_step(timeline: &Timeline, what: Diagnostic) -> Diagnostic {
+    const IN_FUNCTION: &str =
+        "name the function too for one of its variables: history('count', 'line')";
+    let name = what.message.strip_prefix("no variable \"");
+    let name = name.and_then(|rest| rest.split('"').next());
+    let near = name.map_or_else(Vec::new, |name| {
+        let globals = timeline.global_names(MOST_GLOBALS);
+        suggest(name, globals.iter().map(String::as_str))
+    });
+    match near.is_empty() {
+        true => what.with_hint(IN_FUNCTION),
+        false => what.with_hint(format!("did you mean {}? {IN_FUNCTION}", near.join(" or "))),
+    }
+}
+
+fn is_unknown_function(what: &Diagnostic) -> bool {
+    what.message.starts_with("no recorded function is called ")
+}
+
+/// Names the functions that were perhaps meant.
+fn with_near_function(timeline: &Timeline, function: &str, what: Diagnostic) -> Diagnostic {
+    let names: Vec<String> = timeline.functions().map(|f| last_part(&f.name)).collect();
+    let near = suggest(function, names.iter().map(String::as_str));
+    let lists = what.hint.clone().unwrap_or_default();
+    match near.is_empty() {
+        true => what,
+        false => what.with_hint(format!("did you mean {}? {lists}", near.join(" or "))),
     }
 }
 

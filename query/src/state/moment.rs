@@ -401,3 +401,32 @@ pub fn memory(
     }
     Ok(Some(bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_value_that_takes_too_long_is_unknown_and_the_reason_says_so() {
+        let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../repl/tests/recordings");
+        let temp = tempfile::tempdir().unwrap();
+        let timeline = Timeline::open(&recordings.join("captured.hindsight"), temp.path()).unwrap();
+        let expression = expr::parse("sold + sold").unwrap();
+        let instant = Instant { seq: 6, steps: 0 };
+        let ask = || {
+            let found = value(&mut Traces::default(), &timeline, instant, 0, &expression);
+            found.unwrap()
+        };
+        assert_eq!(ask(), Some("0".to_owned()));
+        let (found, why) = replay::with_question_time(Duration::ZERO, || {
+            let why = why_unknown(&timeline, instant, &expression);
+            (ask(), why.unwrap())
+        });
+        assert_eq!(found, None);
+        let words = "the question took longer than 0ns and was given up";
+        assert!(why.starts_with("unknown: ") && why.contains(words), "{why}");
+    }
+}

@@ -9,11 +9,11 @@ use datafusion::datasource::{MemTable, provider_as_source};
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, col, lit};
-use debuginfo::{short_name_at, told_apart};
 use store::control::{FunctionDef, ValueKind};
 
 use super::doc::TableDoc;
 use super::sources::Sources;
+use crate::short_names;
 
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
@@ -95,12 +95,7 @@ fn rows(sources: &Sources) -> Result<RecordBatch> {
     let sizes = functions
         .iter()
         .map(|f| (f.size > 0).then_some(f.size as i64));
-    let names: Vec<&str> = functions.iter().map(|f| f.name.as_str()).collect();
-    let short = functions
-        .iter()
-        .map(|f| short_name_at(&f.name, f.file.as_deref(), f.line))
-        .collect();
-    let short = told_apart(&names, short);
+    let short = short_names::of_functions(&functions);
     let columns: [ArrayRef; DEFINED] = [
         Arc::new(Int32Array::from_iter_values(ids)),
         definitions_text(&functions, |f| Some(f.name.clone())),
