@@ -24,7 +24,7 @@ pub struct List {
     pub items: Vec<Value>,
     /// The number of the first entry: those before it were left out because the caller has seen them.
     pub first: usize,
-    /// How many entries there are in all, if that is known; `items` may be fewer.
+    /// How many entries there are in all; `items` may be fewer. `None`: there are more than `items`.
     pub total: Option<usize>,
 }
 

@@ -139,7 +139,13 @@ pub fn fit(answer: Answer, budget: usize, cursor: impl Into<Cursor>) -> String {
     let cursor = cursor.into();
     let budget = budget.clamp(LEAST, LIMIT);
     match answer {
-        Answer::Object(fields) => shortened(Value::Object(fields), budget).to_string(),
+        Answer::Object(fields) => {
+            let way = |size: usize| match size <= LIMIT {
+                true => format!("{size} tokens: budget {size} shows it"),
+                false => too_long(size),
+            };
+            shortened(Value::Object(fields), budget, way).to_string()
+        }
         Answer::List(list) => fit_list(list, budget, cursor.entries),
         Answer::Text(text) => fit_text(&text, budget, cursor),
     }
@@ -156,7 +162,10 @@ fn fit_list(list: List, budget: usize, cursor: usize) -> String {
     let seen = cursor.saturating_sub(first).min(items.len());
     let had = items.len();
     let room = budget.saturating_sub(RESERVE);
-    if let Value::Object(short) = shortened(Value::Object(head.clone()), room / 2) {
+    let whole_head = tokens(&Value::Object(head.clone()).to_string());
+    // These fields get at most half of the room.
+    let of_head = |size: usize| with_budget(size, 2 * size, "");
+    if let Value::Object(short) = shortened(Value::Object(head.clone()), room / 2, of_head) {
         head = short;
     }
     let mut left = room.saturating_sub(tokens(&Value::Object(head.clone()).to_string()));
@@ -165,7 +174,12 @@ fn fit_list(list: List, budget: usize, cursor: usize) -> String {
         let mut item = item;
         let mut size = tokens(&item.to_string()) + 1;
         if size > left && shown.is_empty() {
-            item = shortened(item, left);
+            let number = first + seen;
+            let way = |size: usize| {
+                let room = size + 1 + whole_head.min(size + 1);
+                with_budget(size, room, &format!("cursor '{number}' with "))
+            };
+            item = shortened(item, left, way);
             size = left;
         }
         if size > left {
@@ -175,18 +189,29 @@ fn fit_list(list: List, budget: usize, cursor: usize) -> String {
         shown.push(item);
     }
     let next = first + seen + shown.len();
-    let rest = match total {
-        Some(total) => Some(total.saturating_sub(next)),
-        None if next < first + had => None,
-        None => Some(0),
-    };
     head.insert(name.to_owned(), Value::Array(shown));
-    if rest != Some(0) {
-        let rest = rest.map_or_else(|| Value::from("not counted"), Value::from);
+    // Of a list without a total, there is more than was computed.
+    let rest = match total {
+        Some(total) => Value::from(total.saturating_sub(next)),
+        None => Value::from(format!("more than {}", first + had - next)),
+    };
+    if rest != 0 {
         head.insert("leftOut".to_owned(), rest);
         head.insert("cursor".to_owned(), Value::from(next.to_string()));
     }
     Value::Object(head).to_string()
+}
+
+/// Says which budget shows what has `size` tokens, and needs so much `room` without the cursor.
+fn with_budget(size: usize, room: usize, call: &str) -> String {
+    match (room + RESERVE).max(LEAST) {
+        budget if budget <= LIMIT => format!("{size} tokens: {call}budget {budget} shows it"),
+        _ => too_long(size),
+    }
+}
+
+fn too_long(size: usize) -> String {
+    format!("{size} tokens, and no result has more than {LIMIT}: ask for less of it")
 }
 
 fn fit_text(text: &str, budget: usize, cursor: Cursor) -> String {
@@ -249,19 +274,23 @@ fn prefix(text: &str, room: usize) -> &str {
     &text[..fits.max(at_char(text, 1))]
 }
 
-/// Cuts the longest texts of a value until it fits.
-fn shortened(mut value: Value, budget: usize) -> Value {
+/// Cuts the longest texts of a value until it fits. If even its shortest form does not, `way` says how to see it, from the tokens of
+/// that form.
+fn shortened(mut value: Value, budget: usize, way: impl FnOnce(usize) -> String) -> Value {
+    let whole = value.clone();
     let mut longest = 4_000;
     while longest > SHORTEST && tokens(&value.to_string()) > budget {
+        // Each time from the whole: the number of characters that are missing is part of a text that was cut.
+        value.clone_from(&whole);
         cut_texts(&mut value, longest);
         longest /= 2;
     }
-    if tokens(&value.to_string()) <= budget {
+    let size = tokens(&value.to_string());
+    if size <= budget {
         return value;
     }
     let mut fields = Map::new();
-    let note = "this does not fit the budget: ask for less, or with a larger budget";
-    fields.insert("leftOut".to_owned(), Value::from(note));
+    fields.insert("leftOut".to_owned(), Value::from(way(size)));
     Value::Object(fields)
 }
 
@@ -327,8 +356,80 @@ mod tests {
     fn an_entry_that_is_too_long_is_cut_and_not_left_out() {
         let list = List::whole("rows", vec![json!({"text": "word ".repeat(9_000)})]);
         let page = fit(Answer::List(list), 300, 0);
-        assert!(page.contains("more characters"), "{page}");
         assert!(tokens(&page) <= 300);
+        let page: Value = serde_json::from_str(&page).unwrap();
+        let text = page["rows"][0]["text"].as_str().unwrap();
+        let (kept, more) = text.rsplit_once("... (").unwrap();
+        let more: usize = more
+            .strip_suffix(" more characters)")
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert_eq!(kept.len() + more, 45_000, "{text}");
+    }
+
+    #[test]
+    fn an_entry_without_room_says_which_call_shows_it() {
+        let wide = |count: usize| -> Value {
+            let fields = (0..count).map(|n| (format!("column_{n}"), Value::from(n)));
+            Value::Object(fields.collect())
+        };
+        let list = |count| {
+            let items = vec![json!({"n": 1}), wide(count), json!({"n": 3})];
+            Answer::List(List::whole("rows", items).with("sessionId", 1))
+        };
+        let page: Value = serde_json::from_str(&fit(list(200), 300, 1)).unwrap();
+        let size = tokens(&wide(200).to_string());
+        let note = page["rows"][0]["leftOut"].as_str().unwrap();
+        let way = format!("{size} tokens: cursor '1' with budget ");
+        let budget = note
+            .strip_prefix(&way)
+            .and_then(|rest| rest.strip_suffix(" shows it"));
+        let budget = budget.unwrap_or_else(|| panic!("{note}")).parse().unwrap();
+        // The cursor leads on behind it, and the call that is named shows it.
+        assert_eq!(page["cursor"], "2");
+        let shown: Value = serde_json::from_str(&fit(list(200), budget, 1)).unwrap();
+        assert_eq!(shown["rows"][0], wide(200), "{note}");
+        let page = fit(list(20_000), 300, 1);
+        assert!(page.contains("ask for less of it"), "{page}");
+        let Value::Object(fields) = wide(200) else {
+            unreachable!("it is an object");
+        };
+        let whole = fit(Answer::Object(fields.clone()), 300, 0);
+        let note = format!(r#"{{"leftOut":"{size} tokens: budget {size} shows it"}}"#);
+        assert_eq!(whole, note);
+        let whole = fit(Answer::Object(fields.clone()), size, 0);
+        assert_eq!(whole, Value::Object(fields).to_string());
+    }
+
+    #[test]
+    fn no_result_exceeds_the_limit_whatever_the_budget() {
+        let long = "some words of prose\n".repeat(20_000);
+        let texts = (0..5_000).map(|n| json!({"text": format!("entry {n} of a list")}));
+        let list = List::whole("rows", texts.collect());
+        let mut fields = Map::new();
+        fields.insert("text".to_owned(), Value::from(long.as_str()));
+        for answer in [
+            Answer::Text(long),
+            Answer::List(list),
+            Answer::Object(fields),
+        ] {
+            let shown = tokens(&fit(answer, 50_000, 0));
+            assert!(shown <= LIMIT && shown > 500, "{shown}");
+        }
+    }
+
+    #[test]
+    fn rows_that_were_not_computed_are_said_to_be_there() {
+        let items = (0..50).map(|n| json!({"seq": n})).collect();
+        let list = List {
+            total: None,
+            ..List::whole("rows", items)
+        };
+        let page: Value = serde_json::from_str(&fit(Answer::List(list), 150, 0)).unwrap();
+        let shown = page["rows"].as_array().unwrap().len();
+        assert_eq!(page["leftOut"], format!("more than {}", 50 - shown));
+        assert_eq!(page["cursor"], shown.to_string());
     }
 
     #[test]

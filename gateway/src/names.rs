@@ -1,83 +1,17 @@
-//! Names of functions in answers: filters take the short and the full one, and answers show the short one, because templates of the
-//! standard library make the full one pages long.
+//! Names of functions in answers, which show the short one: templates of the standard library make the full one pages long.
 
 use std::collections::HashMap;
 
 use query::Session;
+use query::finding::quoted;
 use serde_json::{Map, Value};
 use server::protocol::Failure;
 
 use crate::context::Cancel;
 use crate::recordings;
 
-/// As many functions are listed in a question; more are asked for in it.
-const LISTED: usize = 1_000;
 /// As many functions may share the names of an answer.
 const NAMESAKES: usize = 10_000;
-
-/// The functions that a filter selects.
-pub struct Matching {
-    /// The filter, as a condition on the table `functions`.
-    condition: String,
-    functions: Vec<(i64, String)>,
-    more: bool,
-}
-
-/// Finds the functions of a recording for which a condition on the table `functions` holds.
-///
-/// # Errors
-/// The condition is wrong; the caller has gone.
-pub fn matching(session: &Session, cancel: &Cancel, condition: &str) -> Result<Matching, Failure> {
-    let sql = format!("select function_id, name from functions where {condition}");
-    let found = recordings::rows(session, cancel, &sql, LISTED)?;
-    let functions = found.rows.iter().filter_map(|row| {
-        let name = row.get("name")?.as_str()?.to_owned();
-        Some((row.get("function_id")?.as_i64()?, name))
-    });
-    Ok(Matching {
-        condition: condition.to_owned(),
-        functions: functions.collect(),
-        more: found.more,
-    })
-}
-
-impl Matching {
-    /// These functions.
-    pub fn of(functions: Vec<(u32, String)>) -> Matching {
-        let functions = functions.into_iter();
-        Matching {
-            condition: "false".to_owned(),
-            functions: functions.map(|(id, name)| (i64::from(id), name)).collect(),
-            more: false,
-        }
-    }
-
-    /// No function matches.
-    pub fn is_empty(&self) -> bool {
-        self.functions.is_empty()
-    }
-
-    /// The condition on a table with the column `function_id`.
-    pub fn by_id(&self) -> String {
-        let ids = self.functions.iter().map(|(id, _)| id.to_string());
-        self.listed("function_id", "function_id", ids)
-    }
-
-    /// The condition on a table with the column `function` alone.
-    pub fn by_name(&self) -> String {
-        let names = self.functions.iter().map(|(_, name)| quoted(name));
-        self.listed("function", "name", names)
-    }
-
-    fn listed(&self, column: &str, of: &str, all: impl Iterator<Item = String>) -> String {
-        let condition = &self.condition;
-        match (self.is_empty(), self.more) {
-            (true, _) => "false".to_owned(),
-            (_, true) => format!("{column} in (select {of} from functions where {condition})"),
-            _ => format!("{column} in ({})", all.collect::<Vec<_>>().join(", ")),
-        }
-    }
-}
 
 /// Shortens the names of functions in rows, and removes the functions' numbers. With `is_full`, the full name is another field.
 ///
@@ -127,9 +61,4 @@ fn field(row: &Map<String, Value>) -> &'static str {
         true => "what",
         false => "function",
     }
-}
-
-/// A text of SQL.
-pub fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use query::compare::{self, Asked};
-use query::output::{self, Format};
-use query::{Answer, Options, Session};
-use serde_json::{Map, Value};
+use query::finding::{self, Rows};
+use query::{Answer, Options, Session, Stopper};
 use server::protocol::{Code, Failure};
 use store::recording::RecordingState;
 
@@ -28,14 +27,6 @@ struct Compared {
     of: (Arc<Session>, Arc<Session>),
     asked: String,
     text: Arc<str>,
-}
-
-/// Rows of an answer.
-pub struct Rows {
-    /// Each with its columns by name; NULL ones are left out.
-    pub rows: Vec<Map<String, Value>>,
-    /// There are more.
-    pub more: bool,
 }
 
 impl Recordings {
@@ -93,36 +84,15 @@ impl Recordings {
 ///
 /// # Errors The query is wrong, or was interrupted.
 pub fn rows(session: &Session, cancel: &Cancel, sql: &str, limit: usize) -> Result<Rows, Failure> {
-    let mut answer = ask(session, cancel, sql, Some(limit))?;
-    let mut json = Vec::new();
-    output::write(&mut answer, Format::JsonLines, &mut json).map_err(failure)?;
-    let lines = json.split(|byte| *byte == b'\n');
-    let rows = lines.filter_map(|line| serde_json::from_slice::<Map<String, Value>>(line).ok());
-    let rows = rows.map(|row| {
-        row.into_iter()
-            .filter(|(_, cell)| !cell.is_null())
-            .collect()
-    });
-    Ok(Rows {
-        rows: rows.collect(),
-        more: answer.was_cut(),
-    })
+    let begun = |stopper: Stopper| cancel.while_waiting(move || stopper.stop());
+    finding::rows(session, sql, limit, begun).map_err(failure)
 }
 
 /// Begins to answer a query.
 ///
 /// # Errors The query is wrong.
-pub fn ask(
-    session: &Session,
-    cancel: &Cancel,
-    sql: &str,
-    limit: Option<usize>,
-) -> Result<Answer, Failure> {
-    let answer = match limit {
-        Some(limit) => session.sql_up_to(sql, limit),
-        None => session.sql(sql),
-    };
-    let answer = answer.map_err(failure)?;
+pub fn ask(session: &Session, cancel: &Cancel, sql: &str) -> Result<Answer, Failure> {
+    let answer = session.sql(sql).map_err(failure)?;
     let stopper = answer.stopper();
     cancel.while_waiting(move || stopper.stop());
     Ok(answer)

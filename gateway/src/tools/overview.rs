@@ -1,7 +1,12 @@
 //! `debug_overview`: what to know first about a recording.
 
+use std::path::Path;
+
+use query::Overview as Found;
+use query::overview::{Cancel, How, Way, cancellable, candidates};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 use server::protocol::Failure;
 
 use crate::answer::Answer;
@@ -17,10 +22,12 @@ pub struct Overview;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {}
 
-/// The placeholder for the recording in commands.
+/// The name of the recording in commands, which are not shown.
 const RECORDING: &str = "RECORDING";
 /// As many lines as a colleague would say first.
 const LINES: usize = 40;
+/// As many questions are asked.
+const QUESTIONS: usize = 3;
 
 impl Tool for Overview {
     const NAME: &'static str = "debug_overview";
@@ -30,59 +37,77 @@ impl Tool for Overview {
 
     fn run(context: &Context, _: Args) -> Result<Answer, Failure> {
         let session = context.opened_recording()?;
-        let mut overview = query::overview(&session, RECORDING).map_err(recordings::failure)?;
-        overview.next.retain_mut(|question| {
-            let call = as_call(&question.command);
-            let is_call = call.is_some();
-            question.command = call.unwrap_or_default();
-            is_call
-        });
-        Ok(Answer::Text(overview.text(LINES)))
+        let cancel = Cancel::default();
+        let asked = cancel.clone();
+        context.cancel().while_waiting(move || asked.cancel());
+        let found = cancellable(&session, RECORDING, &cancel).map_err(recordings::failure)?;
+        Ok(Answer::Text(found.text_asking(&next(&found), LINES)))
     }
 }
 
-/// The next command as a call of a tool, if one does the same: a model may have no shell.
-fn as_call(command: &str) -> Option<String> {
-    let words = command.strip_prefix("hindsight ")?;
-    let (verb, rest) = words.split_once(&format!(" {RECORDING} "))?;
-    match verb {
-        "why" => Some(format!("debug_why of {rest}")),
-        "sql" => Some(format!("debug_sql {}", unquoted(rest))),
-        _ => None,
-    }
-}
-
-/// A text in double quotes of a shell without them.
-fn unquoted(text: &str) -> String {
-    let inner = text.strip_prefix('"').unwrap_or(text);
-    let inner = inner.strip_suffix('"').unwrap_or(inner);
-    let mut out = String::new();
-    let mut chars = inner.chars();
-    while let Some(char) = chars.next() {
-        let meant = match char {
-            '\\' => chars.next(),
-            other => Some(other),
-        };
-        out.extend(meant);
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_become_calls_of_tools() {
-        for (command, call) in [
-            ("hindsight why RECORDING 62", Some("debug_why of 62")),
-            (
-                r#"hindsight sql RECORDING "select 1 where function = '\$x'""#,
-                Some("debug_sql select 1 where function = '$x'"),
-            ),
-            ("hindsight info RECORDING", None),
-        ] {
-            assert_eq!(as_call(command).as_deref(), call, "{command}");
+/// What to ask next, as calls of tools: a model may have no shell.
+fn next(found: &Found) -> Vec<String> {
+    let all = match found.ending.how {
+        How::Core { .. } => Vec::new(),
+        _ => candidates(found, RECORDING),
+    };
+    let asked = all.iter().filter_map(|question| call(&question.way, found));
+    let mut calls: Vec<String> = Vec::new();
+    for call in asked.chain(usual(found)) {
+        if !calls.contains(&call) {
+            calls.push(call);
         }
     }
+    calls.truncate(QUESTIONS);
+    calls
+}
+
+/// The call of a tool that answers a question; `None`: no tool does.
+fn call(way: &Way, found: &Found) -> Option<String> {
+    let sql = |sql: &str| written("debug_sql", &json!({ "sql": sql }));
+    match way {
+        Way::Sql(question) => Some(sql(question)),
+        Way::Why(seq) => Some(written("debug_why", &json!({ "of": seq }))),
+        Way::Locks => Some(sql(
+            "select name, lock, kind, tid, owner, outcome, place, seq from locks where released_seq is null order by seq desc limit 20",
+        )),
+        Way::Memory => Some(sql(
+            "select state, size, function, place, seq, freed_by, freed_place, freed_seq from allocations order by seq desc limit 20",
+        )),
+        Way::RecordMemory => again(found),
+        Way::LookAround | Way::Info | Way::Check => None,
+    }
+}
+
+/// Runs the program again and records the blocks of the heap; `None`: its command line is not known.
+fn again(found: &Found) -> Option<String> {
+    let program = &found.program;
+    let (name, args) = program.argv.split_first()?;
+    let path = match name.contains('/') {
+        true => Path::new(&program.cwd).join(name),
+        false => name.into(),
+    };
+    let asked = json!({ "program": path, "args": args, "cwd": program.cwd, "memory": true });
+    Some(written("debug_launch", &asked))
+}
+
+/// What can be asked about any recording.
+fn usual(found: &Found) -> Vec<String> {
+    let state = |asked: Value| written("debug_state", &asked);
+    if matches!(found.ending.how, How::Core { .. }) {
+        let shown = ["backtrace", "locals", "registers"];
+        return shown.map(|show| state(json!({ "show": [show] }))).into();
+    }
+    let mut calls = Vec::new();
+    if found.program.events > 0 {
+        calls.push(state(json!({ "at": "last" })));
+    }
+    let modules = json!({ "sql": "select * from modules" });
+    calls.push(written("debug_sql", &modules));
+    calls.push(written("debug_session", &json!({ "action": "list" })));
+    calls
+}
+
+fn written(tool: &str, arguments: &Value) -> String {
+    format!("{tool} {arguments}")
 }

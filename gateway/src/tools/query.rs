@@ -1,17 +1,16 @@
 //! `debug_query`: events by filters, without SQL.
 
-mod question;
-
-use query::Session;
+use query::finding::{self, Finding, Nothing, Refused};
+use query::{Session, Stopper};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use server::protocol::Failure;
+use store::columns::EventKind;
 
-use self::question::Question;
 use crate::answer::{Answer, List, object};
-use crate::context::{Cancel, Context};
-use crate::names::{self, Matching};
+use crate::context::Context;
+use crate::names;
 use crate::recordings;
 use crate::tool::Tool;
 
@@ -59,7 +58,7 @@ pub struct Args {
 }
 
 /// A filter on a text; all that are given must hold.
-#[derive(Default, Deserialize, JsonSchema)]
+#[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct TextFilter {
     /// It is exactly this
@@ -114,66 +113,106 @@ impl Tool for Query {
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
-        let mut question = Question::of(&args)?;
-        let session = context.opened_recording()?;
         let limit = args.limit.unwrap_or(LIMIT).min(MOST);
-        let mut is_known = true;
-        if let Some(filter) = &args.function {
-            let mut found = names::matching(&session, context.cancel(), &filter.of_functions())?;
-            if let Some(name) = filter.only_name().filter(|_| found.is_empty()) {
-                found = Matching::of(session.functions_meant(name));
-            }
-            is_known = !found.is_empty();
-            question.conditions.push(match question.table {
-                "writes" => found.by_name(),
-                _ => found.by_id(),
-            });
-        }
-        let first = args.offset.unwrap_or(0) + context.cursor;
-        let mut answer = question.ask(&session, context.cancel(), first, limit)?;
+        let offset = args.offset.unwrap_or(0);
         let is_full = args.verbosity == Verbosity::Full;
-        names::shorten(&session, context.cancel(), &mut answer.rows, is_full)?;
-        let mut total = first + answer.rows.len();
-        if answer.rows.len() == limit {
-            let counted = recordings::rows(&session, context.cancel(), &question.count(), 1)?;
-            let count = counted.rows.first().and_then(|row| row["n"].as_u64());
-            total = count.map_or(total, |count| count as usize);
-        }
-        let hint = match total {
-            0 => nothing_found(&session, context.cancel(), &args, is_known)?,
+        let function = args.function.clone();
+        let finding = Finding::of(&finding::Filters::from(args)).map_err(refused)?;
+        let session = context.opened_recording()?;
+        let begun = |stopper: Stopper| context.cancel().while_waiting(move || stopper.stop());
+        let page = finding.page(&session, (offset + context.cursor, limit), &begun);
+        let mut page = page.map_err(recordings::failure)?;
+        names::shorten(&session, context.cancel(), &mut page.rows, is_full)?;
+        let hint = match (page.nothing, &function) {
+            (Some(Nothing::NoFunction), Some(filter)) => unknown_function(&session, filter),
+            (Some(Nothing::OtherWrites), _) => {
+                "the writes of the program have the eventType logged_write".into()
+            }
             _ => Value::Null,
         };
         Ok(Answer::List(List {
             head: object([("hint", hint)]),
             name: "events",
-            items: answer.rows.into_iter().map(Value::Object).collect(),
+            items: page.rows.into_iter().map(Value::Object).collect(),
             // The cursor counts from the offset, which stays a parameter of the next call.
             first: context.cursor,
-            total: Some(total - args.offset.unwrap_or(0).min(total)),
+            total: Some(page.total - offset.min(page.total)),
         }))
     }
 }
 
-/// Says why nothing was found: no recorded function has the name that a filter wants, or the writes are of the other kind; null
-/// if neither is so.
-fn nothing_found(
-    session: &Session,
-    cancel: &Cancel,
-    args: &Args,
-    is_known: bool,
-) -> Result<Value, Failure> {
-    match &args.function {
-        Some(filter) if !is_known => Ok(unknown_function(session, filter)),
-        _ if args.event_type == ["write"] => {
-            let sql = "select count(*) as n from events where kind = 'logged_write'";
-            let counted = recordings::rows(session, cancel, sql, 1)?;
-            let count = counted.rows.first().and_then(|row| row["n"].as_u64());
-            Ok(match count {
-                None | Some(0) => Value::Null,
-                Some(_) => "the writes of the program have the eventType logged_write".into(),
-            })
+impl From<Args> for finding::Filters {
+    fn from(args: Args) -> finding::Filters {
+        finding::Filters {
+            kinds: args.event_type,
+            function: args.function.map(Into::into),
+            source_file: args.source_file.map(Into::into),
+            return_value: args.return_value.map(Into::into),
+            args: args.args.map(Into::into),
+            text: args.text.map(Into::into),
+            thread_id: args.thread_id,
+            times: (args.time_from, args.time_to),
+            seqs: (args.seq_from, args.seq_to),
+            parent: args.parent,
+            min_duration_ns: args.min_duration_ns,
+            order: match args.order {
+                Order::Asc => finding::Order::Asc,
+                Order::Desc => finding::Order::Desc,
+                Order::Duration => finding::Order::Duration,
+            },
+            detail: match args.verbosity {
+                Verbosity::Summary => finding::Detail::Summary,
+                Verbosity::Standard => finding::Detail::Standard,
+                Verbosity::Full => finding::Detail::Full,
+            },
         }
-        _ => Ok(Value::Null),
+    }
+}
+
+impl From<TextFilter> for finding::TextFilter {
+    fn from(filter: TextFilter) -> finding::TextFilter {
+        finding::TextFilter {
+            equals: filter.equals,
+            contains: filter.contains,
+            matches: filter.matches,
+        }
+    }
+}
+
+impl From<ReturnFilter> for finding::ReturnFilter {
+    fn from(filter: ReturnFilter) -> finding::ReturnFilter {
+        finding::ReturnFilter {
+            equals: filter.equals,
+            is_null: filter.is_null,
+            less_than: filter.less_than,
+            greater_than: filter.greater_than,
+        }
+    }
+}
+
+impl TextFilter {
+    /// The name, if nothing else is wanted.
+    fn only_name(&self) -> Option<&str> {
+        let is_alone = self.contains.is_none() && self.matches.is_none();
+        self.equals.as_deref().filter(|_| is_alone)
+    }
+}
+
+/// Says which filters do not fit, and what to ask instead.
+fn refused(refused: Refused) -> Failure {
+    match refused {
+        Refused::UnknownKind(kind) => {
+            let known: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.name()).collect();
+            Failure::bad_request(format!("there is no eventType {kind}"))
+                .hint(format!("call, enter, {}", known.join(", ")))
+        }
+        Refused::CallsAndEvents => Failure::bad_request("calls and events are asked one at a time")
+            .hint("leave out call, or the other kinds; enter and leave are the events of calls"),
+        Refused::TextOfCalls => Failure::bad_request("calls have no text")
+            .hint("filter by args, or ask for eventType stdout, stderr, logpoint or note"),
+        Refused::DurationOfEvents => {
+            Failure::bad_request("only calls have a duration").hint("ask for eventType call")
+        }
     }
 }
 
@@ -197,4 +236,46 @@ fn unknown_function(session: &Session, filter: &TextFilter) -> Value {
         false => format!("near: {}", near.join("; ")),
     };
     format!("no recorded function has the name {name}; {near}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_names_every_kind() {
+        let schema = serde_json::to_string(&schemars::schema_for!(Args)).unwrap();
+        for kind in EventKind::ALL {
+            let is_name = |c: char| c.is_alphanumeric() || c == '_';
+            let mut words = schema.split(|c| !is_name(c));
+            assert!(words.any(|word| word == kind.name()), "{}", kind.name());
+        }
+    }
+
+    #[test]
+    fn filters_that_do_not_fit_are_refused_with_what_would() {
+        for (asked, says) in [
+            (serde_json::json!({"eventType": ["colour"]}), "colour"),
+            (
+                serde_json::json!({"eventType": ["call", "stdout"]}),
+                "one at a time",
+            ),
+            (
+                serde_json::json!({"eventType": ["stdout"], "minDurationNs": 1}),
+                "duration",
+            ),
+            (
+                serde_json::json!({"eventType": ["call"], "text": {"equals": ""}}),
+                "no text",
+            ),
+        ] {
+            let args: Args = serde_json::from_value(asked).unwrap();
+            let failure = Finding::of(&finding::Filters::from(args))
+                .map_err(refused)
+                .err();
+            let failure = failure.unwrap_or_else(|| panic!("{says}: not refused"));
+            assert!(failure.message.contains(says), "{failure}");
+            assert!(failure.hint.is_some());
+        }
+    }
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use server::protocol::{Code, Failure};
+use server::session::SessionReport;
 use server::verbs::{self, Close, Detach, EndReply, Goto, GotoArgs, Nothing, Restart, Status};
 
 use super::launch;
@@ -110,7 +111,7 @@ fn to_now(context: &Context, session: Option<u32>) {
     let _ = context.ask::<Goto>(session, &GotoArgs { to });
 }
 
-/// Most sessions that are listed, and most that are described as a whole.
+/// Most sessions that are listed beside the recordings, and most that are described as a whole.
 const MOST_SESSIONS: usize = 15;
 const MOST_WHOLE: usize = 3;
 
@@ -120,26 +121,45 @@ fn list(context: &Context) -> Answer {
     let sessions = status.map(|status| status.sessions).unwrap_or_default();
     let left_out = sessions.len().saturating_sub(MOST_SESSIONS);
     let are_many = sessions.len() > MOST_WHOLE;
+    let described = sessions.iter().map(|report| told(report, are_many));
+    let mut older: Vec<Value> = described.collect();
     // The newest ones: more would not fit beside the recordings.
-    let sessions: Vec<Value> = sessions
-        .iter()
-        .skip(left_out)
-        .map(|report| {
-            let mut fields = shape::session(report);
-            if are_many {
-                fields
-                    .retain(|name, _| ["sessionId", "status", "program"].contains(&name.as_str()));
-            }
-            Value::Object(fields)
-        })
-        .collect();
+    let newest = older.split_off(left_out);
     let recordings = resources::recordings(context);
     let names = recordings.iter().map(|path| json!(path)).collect();
-    let mut list = List::whole("recordings", names).with("sessions", sessions);
-    if left_out > 0 {
-        list = list.with("sessionsLeftOut", left_out);
+    Answer::List(paged(names, newest, older, context.cursor))
+}
+
+/// Describes a session, briefly if there are many.
+fn told(report: &SessionReport, are_many: bool) -> Value {
+    let mut fields = shape::session(report);
+    if are_many {
+        fields.retain(|name, _| ["sessionId", "status", "program"].contains(&name.as_str()));
     }
-    Answer::List(list)
+    Value::Object(fields)
+}
+
+/// The recordings with the newest sessions beside them; the cursor leads through them to the older sessions, the last one first.
+fn paged(recordings: Vec<Value>, newest: Vec<Value>, older: Vec<Value>, cursor: usize) -> List {
+    let (first, left_out) = (recordings.len(), older.len());
+    let total = Some(first + left_out);
+    if left_out > 0 && cursor >= first {
+        return List {
+            name: "sessions",
+            items: older.into_iter().rev().collect(),
+            first,
+            total,
+            ..List::default()
+        };
+    }
+    let list = List {
+        total,
+        ..List::whole("recordings", recordings).with("sessions", newest)
+    };
+    match left_out {
+        0 => list,
+        _ => list.with("sessionsLeftOut", left_out),
+    }
 }
 
 fn ended(reply: &EndReply) -> Result<Answer, Failure> {
@@ -152,4 +172,38 @@ fn ended(reply: &EndReply) -> Result<Answer, Failure> {
         ("calls", json!(reply.calls)),
         ("incomplete", json!(reply.incomplete)),
     ])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::fit;
+
+    #[test]
+    fn the_cursor_leads_to_every_recording_and_every_session() {
+        let numbers = |range: std::ops::Range<u32>| -> Vec<Value> {
+            range.map(|n| json!({ "sessionId": n })).collect()
+        };
+        let names: Vec<Value> = (0..40).map(|n| json!(format!("{n}.hindsight"))).collect();
+        let (mut cursor, mut recordings, mut older) = (0, Vec::new(), Vec::new());
+        for _ in 0..100 {
+            let list = paged(names.clone(), numbers(30..45), numbers(0..30), cursor);
+            let page: Value = serde_json::from_str(&fit(Answer::List(list), 500, cursor)).unwrap();
+            match page["recordings"].as_array() {
+                Some(shown) => {
+                    assert_eq!(page["sessions"], Value::Array(numbers(30..45)));
+                    assert_eq!(page["sessionsLeftOut"], 30);
+                    recordings.extend(shown.clone());
+                }
+                None => older.extend(page["sessions"].as_array().unwrap().clone()),
+            }
+            let Some(next) = page["cursor"].as_str() else {
+                break;
+            };
+            cursor = next.parse().unwrap();
+        }
+        assert_eq!(recordings, names);
+        let expected: Vec<Value> = numbers(0..30).into_iter().rev().collect();
+        assert_eq!(older, expected);
+    }
 }

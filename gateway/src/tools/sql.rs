@@ -46,16 +46,25 @@ impl Tool for Sql {
         let limit = context.cursor + MOST_ROWS;
         let answer = recordings::rows(&session, context.cancel(), &args.sql, limit)?;
         let total = (!answer.more).then_some(answer.rows.len());
+        let mut notes: Vec<String> = session
+            .not_recorded(&args.sql)
+            .iter()
+            .map(|note| in_words_of_tools(note))
+            .collect();
+        if answer.more {
+            notes.push(format!(
+                "more than {limit} rows: narrow the question, or write all rows with the parameter file; the cursor leads on"
+            ));
+        }
         let list = List {
             name: "rows",
             items: answer.rows.into_iter().map(Into::into).collect(),
             total,
             ..List::default()
         };
-        let notes = session.not_recorded(&args.sql).join("; ");
         Ok(Answer::List(match notes.is_empty() {
             true => list,
-            false => list.with("note", in_words_of_tools(&notes)),
+            false => list.with("note", notes.join("; ")),
         }))
     }
 }
@@ -107,7 +116,7 @@ fn into_file(
         }
     };
     outside_recordings(file)?;
-    let mut answer = recordings::ask(session, context.cancel(), sql, None)?;
+    let mut answer = recordings::ask(session, context.cancel(), sql)?;
     let failed = |error: std::io::Error| {
         Failure::new(
             Code::Failed,

@@ -43,3 +43,15 @@ pub fn ids(texts: &[String]) -> Result<Vec<u32>, Failure> {
 pub fn seconds(timeout_ms: Option<u64>) -> f64 {
     timeout_ms.unwrap_or(20_000).min(600_000) as f64 / 1_000.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_without_a_limit_lasts_20_seconds_and_none_lasts_longer_than_10_minutes() {
+        assert_eq!(seconds(None), 20.0);
+        assert_eq!(seconds(Some(1_500)), 1.5);
+        assert_eq!(seconds(Some(u64::MAX)), 600.0);
+    }
+}
