@@ -20,6 +20,8 @@ const ENDS: &str = "; Ctrl-C stops it";
 pub struct Progress {
     terminal: Terminal,
     state: Mutex<State>,
+    /// The process that is recorded until Ctrl-C.
+    attached: Option<i32>,
 }
 
 #[derive(Default)]
@@ -38,6 +40,15 @@ impl Progress {
         Progress {
             terminal: terminal.clone(),
             state: Mutex::default(),
+            attached: None,
+        }
+    }
+
+    /// Makes the display of the recording of a running process, `pid`, that goes on until Ctrl-C: says so when it begins.
+    pub fn of_attached(terminal: &Terminal, pid: i32) -> Progress {
+        Progress {
+            attached: Some(pid),
+            ..Progress::new(terminal)
         }
     }
 
@@ -200,6 +211,14 @@ impl Progress {
     }
 }
 
+/// `recording process 4711 into app.hindsight; Ctrl-C ends that, and the process keeps running`.
+fn attached_line(pid: i32, recording: &Path) -> String {
+    let recording = recording.display();
+    format!(
+        "recording process {pid} into {recording}; Ctrl-C ends that, and the process keeps running"
+    )
+}
+
 fn new_bar(verb: &'static str) -> ProgressBar {
     let style = ProgressStyle::with_template(
         "hindsight: {prefix} [{bar:30}] {percent:>3}% {msg}, {eta} left",
@@ -229,6 +248,9 @@ impl recorder::Observer for Progress {
     fn created(&self, recording: &Path) {
         if let Err(error) = store::catalog::tell(recording) {
             tracing::debug!(%error, "the catalog of runs does not know the recording");
+        }
+        if let Some(pid) = self.attached {
+            Progress::setup(self, &attached_line(pid, recording));
         }
     }
 
@@ -315,6 +337,14 @@ mod tests {
         assert_eq!(
             shown("running: to the end", false).as_deref(),
             Some("running: to the end")
+        );
+    }
+
+    #[test]
+    fn what_goes_on_until_ctrl_c_says_so() {
+        assert_eq!(
+            super::attached_line(4711, std::path::Path::new("app.hindsight")),
+            "recording process 4711 into app.hindsight; Ctrl-C ends that, and the process keeps running"
         );
     }
 

@@ -10,7 +10,8 @@ use store::format::RECORDING_SUFFIX as SUFFIX;
 use store::recording;
 
 use crate::error::Error;
-use crate::render::escaped;
+use crate::progress::Progress;
+use crate::render::{Terminal, escaped};
 use crate::sets;
 use crate::suggest;
 
@@ -60,15 +61,26 @@ fn say_which(name: &Path, folder: &Path) {
 /// # Errors
 /// It has nothing that could be run again, or cannot be written.
 pub fn complete(folder: &Path) -> Result<(), Error> {
-    completed_with(folder, &OnStderr).map_err(|failure| server::Error::from(failure).into())
+    let told = OnStderr(Progress::new(&Terminal::detect()));
+    let completed = completed_with(folder, &told);
+    told.0.finish();
+    completed.map_err(|failure| server::Error::from(failure).into())
 }
 
-/// Tells what takes time.
-struct OnStderr;
+/// Tells what takes time, and how far it is.
+struct OnStderr(Progress);
 
 impl Observer for OnStderr {
+    fn finding_calls(&self, done: u64, total: u64) {
+        self.0.finding_calls(done, total);
+    }
+
+    fn sealing(&self, done_events: u64, done_bytes: u64, total_bytes: u64) {
+        self.0.sealing(done_events, done_bytes, total_bytes);
+    }
+
     fn warning(&self, warning: &Diagnostic) {
-        eprintln!("hindsight: {}", escaped(&warning.one_line()));
+        self.0.setup(&warning.one_line());
     }
 }
 

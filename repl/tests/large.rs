@@ -1,5 +1,5 @@
-//! Goal: long queries over millions of calls stay within the memory limit, and end at Ctrl-C. Method: `hindsight` on a
-//! synthetic recording.
+//! Goal: long queries over millions of calls stay within the memory limit, show on a terminal that they go on, and end at
+//! Ctrl-C. Method: `hindsight` on a synthetic recording.
 
 mod common;
 
@@ -25,6 +25,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Makes a folder with the recording `large.hindsight`.
 fn large() -> Folder {
     let folder = Folder::empty();
+    let recording = rounds().record(&folder.path("large.hindsight")).unwrap();
+    let sealer = Sealer::own(&recording, SealOptions::default()).unwrap();
+    sealer.finish(Ending::Close, |_| {}).unwrap();
+    folder
+}
+
+fn rounds() -> Synth {
     let mut synth = Synth::new();
     let name =
         |n| format!("library::of_templates::Container<Element{n}>::a_member_with_a_long_name");
@@ -41,10 +48,7 @@ fn large() -> Folder {
             synth.watermark();
         }
     }
-    let recording = synth.record(&folder.path("large.hindsight")).unwrap();
-    let sealer = Sealer::own(&recording, SealOptions::default()).unwrap();
-    sealer.finish(Ending::Close, |_| {}).unwrap();
-    folder
+    synth
 }
 
 const CALLERS: &str = "select c.function, p.function, count(*) from calls c join calls p on c.parent = p.start_seq \
@@ -134,5 +138,45 @@ fn an_interrupt_ends_a_sort_of_millions_of_rows_at_once() {
         let told = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(signal == "KILL" || told.contains("interrupted"), "{told}");
         assert_eq!(files(&large.path("")), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn what_takes_long_shows_on_a_terminal_that_it_goes_on() {
+    let large = large();
+    let join = "select p.function, count(*) from calls c join calls p on c.parent = p.start_seq \
+                group by 1 limit 1";
+    let rows = "select start_seq, dur_ns from calls";
+    for (args, shown) in [
+        (
+            &["sql", "large", join][..],
+            &[" read, ", " s; Ctrl-C stops it"][..],
+        ),
+        (
+            &["sql", "large", rows, "-o", "rows.csv"],
+            &[" read, ", " s; Ctrl-C stops it"],
+        ),
+        (&["report", "large"], &["adding up [", "% "]),
+    ] {
+        let text = large.on_slow_terminal(args);
+        let has_all = shown.iter().all(|part| text.contains(part));
+        assert!(has_all && !text.contains("exit code"), "{args:?}: {text}");
+    }
+}
+
+/// What was sealed for a reader is not kept, so each command seals anew.
+#[test]
+fn opening_what_is_not_sealed_shows_how_far_it_is() {
+    let folder = Folder::empty();
+    let path = folder.path("large.hindsight");
+    rounds().record_interrupted(&path).unwrap();
+    for args in [
+        &["sql", "large", "select count(*) from modules"][..],
+        &["info", "large"],
+        &["report", "large"],
+        &["repl", "large", "--cmd", "where"],
+    ] {
+        let text = folder.on_slow_terminal(args);
+        assert!(text.contains("sealing ["), "{args:?}: {text}");
     }
 }

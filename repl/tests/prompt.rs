@@ -378,6 +378,21 @@ fn a_narrow_terminal_gets_cut_texts_and_then_records() {
     .assert_eq(&text);
 }
 
+/// Nothing is cut, as in a pipe, although a row is wider than most terminals.
+#[test]
+fn a_wide_terminal_gets_whole_rows() {
+    let folder = Folder::with_shop();
+    let question = "select start_seq, function, file, line, module, tid, depth, parent, args, ret, ret_text \
+                    from calls where start_seq < 20 order by 1";
+    let variables = ["TERM=dumb", "PAGER=cat"];
+    let wide = folder.on_terminal(200, &variables, &["sql", "shop", question], &[]);
+    let piped = folder.transcript(&["sql", "shop", question]);
+    assert_eq!(wide, piped.clone() + "(7 rows)\n");
+    assert!(piped.lines().all(|line| line.len() > 120), "{piped}");
+    let narrow = folder.on_terminal(80, &variables, &["sql", "shop", question], &[]);
+    assert_ne!(narrow, wide);
+}
+
 #[test]
 fn colour_is_for_terminals_that_want_it() {
     let folder = Folder::with_shop();

@@ -264,6 +264,49 @@ fn exported() -> impl Iterator<Item = &'static str> {
     all.filter(|table| !query::runs_again(table))
 }
 
+/// Runs a script of Python with DuckDB in the folder, and returns what it prints.
+fn duckdb(folder: &Folder, script: &str, input: &str) -> String {
+    let mut child = Command::new(python::python_with_duckdb())
+        .args(["-c", script])
+        .current_dir(folder.path("."))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    drop(stdin);
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success());
+    String::from_utf8(ended.stdout).unwrap()
+}
+
+/// The page's own statements, about the only call of `main` in each recording.
+#[test]
+fn the_query_of_the_fleet_page_is_answered() {
+    let folder = Folder::with_frozen(&["orders", "shop"]);
+    folder.transcript(&["runs", "scan", "."]);
+    for (run, label) in [("orders", "build=b1"), ("shop", "build=b2")] {
+        let labelled = folder.transcript(&["runs", "label", run, label]);
+        assert_eq!(labelled, format!("{label}\n"));
+    }
+    folder.transcript(&["export", "*", "--to", "lake"]);
+    let page = include_str!("../../docs/fleet.md");
+    let statements = page.split("```sql\n").nth(1).unwrap();
+    let statements = statements.split("```").next().unwrap();
+    assert!(statements.contains("'sqlite3Step'"), "{statements}");
+    let script = "
+import duckdb, json, sys
+for statement in sys.stdin.read().split(';'):
+    if statement.strip():
+        answer = duckdb.sql(statement)
+        rows = sorted(answer.fetchall()) if answer is not None else []
+print(json.dumps(rows))
+";
+    let answer = duckdb(&folder, script, &statements.replace("sqlite3Step", "main"));
+    assert_eq!(answer, "[[\"b1\", 288386274], [\"b2\", 167449]]\n");
+}
+
 #[test]
 fn what_is_exported_is_read_by_duckdb_as_sql_shows_it() {
     let folder = folder();
@@ -301,23 +344,7 @@ for table, questions in json.load(sys.stdin).items():
         for row in answer.fetchall():
             print(json.dumps(dict(zip(answer.columns, row)), ensure_ascii=False, separators=(',', ':')))
 ";
-    let mut child = Command::new(python::python_with_duckdb())
-        .args(["-c", python])
-        .current_dir(folder.path("."))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let asked = serde_json::to_string(&questions).unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(asked.as_bytes())
-        .unwrap();
-    let theirs = child.wait_with_output().unwrap();
-    assert!(theirs.status.success());
-    let theirs = String::from_utf8(theirs.stdout).unwrap();
+    let theirs = duckdb(&folder, python, &serde_json::to_string(&questions).unwrap());
     let mut ours = String::new();
     for question in questions.values().flatten() {
         ours += &folder.transcript(&["sql", "*", "-f", "jsonl", question]);

@@ -71,6 +71,23 @@ fn bash_completes_commands_options_and_recordings() {
 }
 
 #[test]
+fn bash_completes_functions_of_the_recording_before() {
+    let folder = Folder::with_frozen(&["orders"]);
+    let words = offered(&folder, &["hindsight", "report", "orders", ""]);
+    let functions = words.iter().filter(|word| !word.starts_with('-'));
+    assert_eq!(
+        functions.collect::<Vec<_>>(),
+        [
+            "closing", "evening", "main", "ordered", "price", "say", "settle"
+        ]
+    );
+    assert_eq!(
+        offered(&folder, &["hindsight", "report", "orders", "pr"]),
+        ["price"]
+    );
+}
+
+#[test]
 fn each_command_has_a_manual_page_that_groff_reads() {
     let folder = Folder::empty();
     let pages = folder.path("man1");

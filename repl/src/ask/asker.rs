@@ -87,7 +87,7 @@ impl Asker {
         options: Options,
         interruptible: bool,
     ) -> Result<Asker, Error> {
-        let runs = Runs::open(&folders, &options).map_err(|source| Error::Query { source })?;
+        let runs = opened_all(&folders, &options)?;
         Ok(Asker {
             source: Subject::Many { folders, runs },
             options,
@@ -138,8 +138,7 @@ impl Asker {
                 self.look_at(reader)
             }
             Subject::Many { folders, runs } => {
-                let again = Runs::open(folders, &self.options);
-                *runs = again.map_err(|source| Error::Query { source })?;
+                *runs = opened_all(folders, &self.options)?;
                 Ok(())
             }
         }
@@ -342,4 +341,11 @@ fn interrupts(interruptible: bool) -> Result<Interrupts, Error> {
 
 fn opened(path: &Path, options: &Options) -> Result<Arc<Reader>, Error> {
     super::open(path, &options.temp_dir).map(Arc::new)
+}
+
+/// Opens several recordings; a counter on a terminal shows that this goes on.
+fn opened_all(folders: &[PathBuf], options: &Options) -> Result<Runs, Error> {
+    let progress = Progress::new(&Terminal::detect());
+    let runs = progress.alive("opening", || Runs::open(folders, options));
+    runs.map_err(|source| Error::Query { source })
 }

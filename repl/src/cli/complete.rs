@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::builder::ValueHint;
@@ -11,11 +12,13 @@ use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
 };
 use clap_complete::env::{CompleteEnv, Shells};
+use query::Options;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use server::client::{Client, Wait};
 use server::paths::Paths;
 use server::verbs::{NameKind, Names, NamesArgs, NamesReply, Verb};
+use store::Reader;
 use store::format::RECORDING_SUFFIX;
 
 use super::Cli;
@@ -177,7 +180,9 @@ fn recording_of(words: &[String]) -> Option<&String> {
 
 fn functions_of(name: &Path) -> Option<Vec<String>> {
     let path = crate::recording::locate(name).ok()?;
-    let mut asker = Asker::open(&path).ok()?;
+    // Without the bar of other openings: a shell that completes a line has no room for one.
+    let reader = Reader::open(&path, &store::temp_dir()).ok()?;
+    let mut asker = Asker::new(Arc::new(reader), Options::default(), false).ok()?;
     let names = asker.texts("select distinct function from calls").ok()?;
     Some(names.into_iter().flatten().flatten().collect())
 }

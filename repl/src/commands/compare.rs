@@ -13,10 +13,12 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use query::Session;
 use query::compare::{Asked, COLUMNS, Comparison, Role, RuleTexts, Rules, Stop, TextLine};
 use serde::{Deserialize, Serialize};
 use server::quantity::count;
 
+use crate::ask::open_session;
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
@@ -123,10 +125,7 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
         ..asked(most_calls, !args.no_code)?
     };
     let names = (a.to_string_lossy(), b.to_string_lossy());
-    let (a, b) = (
-        query::open(&paths.0).map_err(failed)?,
-        query::open(&paths.1).map_err(failed)?,
-    );
+    let (a, b) = (opened(&paths.0)?, opened(&paths.1)?);
     let progress = Progress::new(terminal);
     let compared = |asked: &Asked| {
         let work = || query::compare::compare((&a, &names.0), (&b, &names.1), asked);
@@ -269,6 +268,17 @@ fn texts_of(rules: server::CompareRules) -> RuleTexts {
     }
 }
 
+/// Opens a recording of those that are compared.
+///
+/// # Errors
+/// It cannot be read, which is no difference either, or Ctrl-C is pressed.
+pub fn opened(path: &Path) -> Result<Session, Error> {
+    open_session(path).map_err(|error| match error {
+        Error::Query { source } => failed(source),
+        other => other,
+    })
+}
+
 /// An unreadable recording is not different, as exit code 1 would mean.
 pub fn failed(source: query::Error) -> Error {
     let source = match source {
@@ -349,8 +359,11 @@ fn tell_accepted(file: &Path, found: &Comparison, judged: &Comparison, terminal:
     let so = match (found.is_same, judged.is_same) {
         (true, _) => "nothing differs now",
         (false, true) => "all of them are accepted, now and in later runs with this file",
-        (false, false) => {
+        (false, false) if !found.lone.threads.is_empty() => {
             "they are accepted, but a thread that only one side has cannot be accepted"
+        }
+        (false, false) => {
+            "they are accepted, but not those of the threads that were not gone through"
         }
     };
     eprintln!("hindsight: {word} {}; {so}", escaped(&wrote));
@@ -358,9 +371,9 @@ fn tell_accepted(file: &Path, found: &Comparison, judged: &Comparison, terminal:
 
 /// Writes the differences of a comparison into a new file.
 fn accept(file: &Path, found: &Comparison) -> Result<(), Error> {
-    if found.fingerprints.is_empty() && found.differing > 0 {
-        let message = "there are too many differences to accept them one by one";
-        let help = "leave functions out in hindsight.toml";
+    if found.has_too_many {
+        let message = "there are more than 100,000 differences, too many to accept one by one";
+        let help = "leave functions or lines of output out in hindsight.toml";
         return Err(Error::usage(message, Some(help.to_owned())));
     }
     let accepted = Accepted {

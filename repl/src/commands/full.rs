@@ -186,9 +186,9 @@ pub enum Part {
 pub fn parse_part(text: &str) -> Result<Part, String> {
     match text.strip_prefix("after:") {
         _ if text.is_empty() => Ok(Part::All),
-        // Events have numbers only once they are recorded.
+        // Before a part, nothing is traced that could be counted, and another run would count otherwise.
         Some(place) if place.chars().all(|c| c.is_ascii_digit() || c == '+') => {
-            Err("write a time with its unit, as after:2s; an event's number is not known before it is recorded".to_owned())
+            Err("write a time with its unit, as after:2s, or a function, as --full=NAME: events have numbers only once they are recorded".to_owned())
         }
         Some(time) => crate::duration::with_unit(time).map(Part::After),
         None => Ok(Part::Calls(text.to_owned())),

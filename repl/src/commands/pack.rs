@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use replay::{PackOutcome, Timeline};
+use replay::PackOutcome;
 use serde_json::json;
 use server::quantity::count;
 
+use crate::ask::{of_timeline, open_timeline};
 use crate::commands::live;
 use crate::error::Error;
 use crate::exit;
@@ -40,9 +41,9 @@ pub struct Args {
 ///
 /// # Errors
 /// When the recording cannot be read, or nothing can be written to it.
-pub fn run(args: &Args, _: &Terminal) -> Result<u8, Error> {
+pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     let path = to_read(&args.recording)?;
-    let outcome = pack(&path)?;
+    let outcome = pack(&path, &Progress::new(terminal))?;
     match args.json {
         true => live::write(&format!("{:#}\n", answer(as_json(&path, &outcome))))?,
         false => live::write(&summary(&path, &outcome))?,
@@ -56,7 +57,7 @@ pub fn run(args: &Args, _: &Terminal) -> Result<u8, Error> {
 /// Packs a recording and returns the size of what is packed in it; a failure is only a warning, since the recording itself
 /// is complete.
 pub fn pack_or_warn(path: &Path, progress: &Progress) -> u64 {
-    match pack(path) {
+    match pack(path, progress) {
         Ok(packed) => {
             for (_, why) in packed.missing {
                 progress.warning(&format!("not packed: {why}"));
@@ -82,11 +83,10 @@ pub fn in_summary(len_bytes: u64) -> String {
 ///
 /// # Errors
 /// As for [`run`].
-pub fn pack(path: &Path) -> Result<PackOutcome, Error> {
-    let failed =
-        |error: replay::Error| Error::from(server::Error::from(server::past::of_replay(&error)));
-    let timeline = Timeline::open(path, &store::temp_dir()).map_err(failed)?;
-    replay::pack(&timeline).map_err(failed)
+fn pack(path: &Path, progress: &Progress) -> Result<PackOutcome, Error> {
+    let timeline = open_timeline(path)?;
+    let packed = progress.alive("packing", || replay::pack(&timeline));
+    packed.map_err(|error| of_timeline(&error))
 }
 
 /// Describes which files were copied, and which could not be.

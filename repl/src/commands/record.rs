@@ -138,7 +138,13 @@ impl Ran {
 /// # Errors
 /// When nothing could be recorded.
 pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Error> {
-    let progress = Progress::new(terminal);
+    let progress = match args.attached {
+        Attached {
+            pid: Some(pid),
+            duration: None,
+        } if !args.told.json => Progress::of_attached(terminal, pid),
+        _ => Progress::new(terminal),
+    };
     let (json, portable, with_report) = (args.told.json, args.kept.portable, args.told.report);
     let has_chosen = !args.functions.include.is_empty() || !args.functions.exclude.is_empty();
     refuse(&args)?;

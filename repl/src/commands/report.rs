@@ -1,6 +1,7 @@
 //! `hindsight report`: what was slow, by function, by caller, as a tree of calls, and as files for other programs; also
 //! memory and locks.
 
+mod below;
 mod entries;
 mod locks;
 mod memory;
@@ -15,6 +16,7 @@ use query::{Report, Session};
 use serde_json::json;
 use store::Recording;
 
+use crate::ask::open_session;
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
@@ -28,6 +30,7 @@ Examples:
   hindsight report app                      the functions that took longest
   hindsight report app parse                who called parse, and what it called
   hindsight report app --tree --depth 6     where in the tree of calls the time was spent
+  hindsight report app --tree --call 1208   the calls below the one that begins at event 1208
   hindsight report app --threads            thread by thread
   hindsight report app --memory             what was not freed, and the most there was
   hindsight report app --locks              who waited for which lock, and who held it
@@ -56,6 +59,15 @@ pub struct Args {
     /// Show the tree of calls, folded by function
     #[arg(long, conflicts_with_all = ["folded", "flamegraph", "speedscope"])]
     tree: bool,
+    /// With --tree: show the single calls below the one that begins at this event, with their arguments (the column
+    /// start_seq of the table calls)
+    #[arg(
+        long,
+        value_name = "SEQ",
+        requires = "tree",
+        conflicts_with = "threads"
+    )]
+    call: Option<u64>,
     /// Show each thread on its own
     #[arg(long)]
     threads: bool,
@@ -114,6 +126,9 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     }
     if args.locks {
         return of_locks(&path, args, terminal);
+    }
+    if let Some(seq) = args.call {
+        return of_call(&path, seq, args, terminal);
     }
     let found = read(&path, terminal)?;
     if found.only_entries {
@@ -182,6 +197,23 @@ fn of_locks(path: &Path, args: &Args, terminal: &Terminal) -> Result<u8, Error> 
     Ok(exit::DONE)
 }
 
+fn of_call(path: &Path, seq: u64, args: &Args, terminal: &Terminal) -> Result<u8, Error> {
+    let session = open_session(path)?;
+    let find = || query::report::below(&session, seq, args.depth, args.most());
+    let found = Progress::new(terminal).alive("reading calls", find);
+    let found = found.map_err(|source| Error::Query { source })?;
+    let found = below::checked(found, seq)?;
+    let mut out = output::stdout();
+    let written = match args.json {
+        true => writeln!(out, "{:#}", answer(json!(found))),
+        false => {
+            below::tree(&mut out, &found, args.depth, terminal).and_then(|()| unit(&mut out, path))
+        }
+    };
+    written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    Ok(exit::DONE)
+}
+
 /// Sums up a recording, with a bar if that takes a while.
 ///
 /// # Errors
@@ -207,8 +239,8 @@ fn with_progress<T>(
     terminal: &Terminal,
     read: impl Fn(&Session, &mut dyn FnMut(u64, u64)) -> query::Result<T>,
 ) -> Result<T, Error> {
+    let session = open_session(path)?;
     let progress = Progress::new(terminal);
-    let session = query::open(path).map_err(|source| Error::Query { source })?;
     let found = read(&session, &mut |done, all| progress.adding_up(done, all));
     progress.finish();
     found.map_err(|source| Error::Query { source })
@@ -227,6 +259,7 @@ pub fn after_recording(path: &Path, terminal: &Terminal) -> Result<(), Error> {
         recording: path.to_owned(),
         function: None,
         tree: false,
+        call: None,
         threads: false,
         folded: false,
         flamegraph: None,

@@ -33,8 +33,9 @@ const MOST_NAMED: usize = 20;
 
 /// Run a test command and keep the recordings of failed processes
 ///
-/// Records every process that the command starts, as record --children does, into a folder below DIR with the name of the
-/// command. Then removes the recordings of processes that ended with 0.
+/// Records every program that the command starts, as record --children does, into a folder below DIR with the name of the
+/// command. Then removes the recordings of processes that ended with 0. Forked processes that execute no program, such as
+/// workers of a test runner, are recorded only with --copies.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -44,6 +45,9 @@ pub struct Args {
     /// Which recordings stay: those of processes that failed, or did not end; all; or none
     #[arg(long, value_name = "WHICH", default_value = "failed")]
     keep: Keep,
+    /// Also record forked copies, from the fork on; each fork takes longer
+    #[arg(long)]
+    copies: bool,
     /// Record only functions that match: a name in the program (with * and ?), a whole name in any library, LIBRARY:NAME
     /// (libc.so.6:*printf), file:GLOB or module:GLOB; may be repeated
     #[arg(short = 'f', long = "function", value_name = "PATTERN")]
@@ -105,8 +109,9 @@ pub fn run(args: Args) -> Result<u8, Error> {
         .join(" ".as_ref())
         .to_string_lossy()
         .replace(char::is_control, " ");
-    let as_json = args.json;
-    let mut outcome = children::record_set(&options(args, output), false, OnTaken::Number)?;
+    let (as_json, with_copies) = (args.json, args.copies);
+    let options = options(args, output);
+    let mut outcome = children::record_set(&options, with_copies, OnTaken::Number)?;
     let pruned = prune(&outcome, keep)?;
     label(&outcome, keep, &command)?;
     // What is told of it is what there is now.
@@ -206,10 +211,13 @@ fn label(outcome: &SetOutcome, keep: Keep, command: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// A line for each process that failed: `./parse_test a ended with 1: runs/make.children/parse_test.hindsight`.
+/// A line for each program that failed, and each recorded copy of one: `./parse_test a ended with 1: runs/make.children/parse_test.hindsight`.
 fn failures(outcome: &SetOutcome, keep: Keep) -> Vec<String> {
+    let is_named = |process: &Process| {
+        process.image_unix_ns.is_some() || process.recording.is_some() || process.is_pruned
+    };
     let failed = outcome.processes.iter().filter(|process| {
-        process.end_unix_ns.is_some() && process.image_unix_ns.is_some() && !has_passed(process)
+        process.end_unix_ns.is_some() && is_named(process) && !has_passed(process)
     });
     let failed: Vec<&Process> = failed.collect();
     let named = failed.iter().take(MOST_NAMED).map(|process| {

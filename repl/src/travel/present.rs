@@ -15,6 +15,7 @@ use server::verbs::{self, GotoArgs, Nothing, OutputArgs, OutputReply};
 use store::seal::Counter;
 use store::{Reader, Recording};
 
+use crate::ask::open;
 use crate::commands::live::{
     Begun, Common, Link, Origin, Patience, asked_of_daemon, ended, pass_on,
 };
@@ -208,8 +209,7 @@ impl Present {
         if let Some(reader) = known.as_ref().filter(|reader| reader.events() == events) {
             return Ok(Arc::clone(reader));
         }
-        let opened = Reader::open(&self.recording, &store::temp_dir());
-        let reader = Arc::new(opened.map_err(|source| Error::Store { source })?);
+        let reader = Arc::new(open(&self.recording, &store::temp_dir())?);
         Ok(Arc::clone(known.insert(reader)))
     }
 

@@ -150,7 +150,25 @@ impl Folder {
     /// the end.
     pub fn on_terminal_of(
         &self,
+        size: (usize, usize),
+        variables: &[&str],
+        args: &[&str],
+        steps: &[(&str, &str)],
+    ) -> String {
+        self.terminal(size, &[], variables, args, steps)
+    }
+
+    /// Runs `hindsight ARGS` on a terminal as on a machine that is a tenth as fast, so that work that takes a moment
+    /// shows its progress. Returns as [`Self::on_terminal_of`].
+    pub fn on_slow_terminal(&self, args: &[&str]) -> String {
+        let variables = ["TERM=xterm-256color", "NO_COLOR=1", "PAGER=cat"];
+        self.terminal((80, 40), &["--slowly"], &variables, args, &[])
+    }
+
+    fn terminal(
+        &self,
         (columns, rows): (usize, usize),
+        options: &[&str],
         variables: &[&str],
         args: &[&str],
         steps: &[(&str, &str)],
@@ -158,6 +176,7 @@ impl Folder {
         let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/common/terminal.py");
         let mut command = Command::new("python3");
         command.arg(driver).arg(format!("{columns}x{rows}"));
+        command.args(options);
         for (wait, send) in steps {
             command.args(["--step", wait, send]);
         }

@@ -1,7 +1,8 @@
-"""Runs a command on a pseudo terminal: terminal.py COLUMNS[xROWS] [--step WAIT SEND]... -- COMMAND...
+"""Runs a command on a pseudo terminal: terminal.py COLUMNS[xROWS] [--slowly] [--step WAIT SEND]... -- COMMAND...
 
 Each step waits until the terminal has received WAIT since the step before, then types SEND. A step whose WAIT begins with
-"until:" types SEND again and again until the rest of WAIT was received. A SEND that begins with "hex:" is bytes. What the terminal received goes to stdout, with the
+"until:" types SEND again and again until the rest of WAIT was received. A SEND that begins with "hex:" is bytes. With --slowly, the command
+is stopped most of the time. What the terminal received goes to stdout, with the
 exit code in a last line when it is not 0."""
 
 import fcntl
@@ -12,9 +13,12 @@ import signal
 import struct
 import sys
 import termios
+import threading
 import time
 
 GIVE_UP_S = 120
+RUNS_S = 0.003
+RESTS_S = 0.03
 
 
 class Terminal:
@@ -64,15 +68,31 @@ class Terminal:
             os.write(self.fd, send)
 
 
+def slow_down(pid, is_over):
+    """Lets a process run for a tenth of the time, as on a slow machine."""
+    while not is_over.wait(RUNS_S):
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(RESTS_S)
+        os.kill(pid, signal.SIGCONT)
+
+
 def main():
     split = sys.argv.index("--")
     columns, _, rows = sys.argv[1].partition("x")
     options, command = sys.argv[2:split], sys.argv[split + 1 :]
     terminal = Terminal(int(columns), int(rows or 40), command)
+    is_over = threading.Event()
+    slowing = threading.Thread(target=slow_down, args=(terminal.pid, is_over), daemon=True)
+    if options[:1] == ["--slowly"]:
+        options = options[1:]
+        slowing.start()
     for i in range(0, len(options), 3):
         terminal.step(options[i + 1], options[i + 2])
     while terminal.read(0.3):
         pass
+    is_over.set()
+    if slowing.is_alive():
+        slowing.join()
     code = os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1])
     sys.stdout.buffer.write(terminal.received)
     if code != 0:

@@ -241,6 +241,21 @@ fn an_empty_question_is_answered_with_an_example() {
 }
 
 #[test]
+fn a_wrong_type_of_an_argument_is_one_line() {
+    check(
+        &["select date_bin(ts_ns, 5) from calls"],
+        expect![[r#"
+        --- stderr
+        error: there is no date_bin(Int64, Int64), only date_bin(interval, timestamp, timestamp), date_bin(interval, timestamp), date_bin(interval, time, time), date_bin(interval, time)
+          1 | select date_bin(ts_ns, 5) from calls
+            |        ^^^^^^^^
+        help: times here are numbers of nanoseconds: ts_ns / 1000000000 is the second, to_timestamp_nanos(ts_ns) a timestamp
+        --- exit code 2
+    "#]],
+    );
+}
+
+#[test]
 fn the_second_of_two_statements_is_named_by_its_line() {
     check(
         &["select 1 as a;\n\nselect nope from calls"],

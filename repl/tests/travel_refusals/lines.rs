@@ -17,7 +17,7 @@ fn what_would_change_the_program_is_refused() {
             "eval settle(order)",
             "memory write &sold 00",
             "logpoint settle x",
-            "catch signal",
+            "catch panic",
             "catch throw",
             "pause",
             "until settle",
@@ -53,8 +53,8 @@ fn what_would_change_the_program_is_refused() {
             help: or a recording of every instruction: hindsight record --full -- PROGRAM
               at --cmd 7: logpoint settle x (exit code 1)
             error: catch needs a program that runs, and this is a recording
-            help: the signal that ended the program: goto crash; those that were seen: SELECT * FROM exceptions
-              at --cmd 8: catch signal (exit code 1)
+            help: calls that an exception or a panic left: continue where unwound; or: break __cxa_throw, if it was recorded
+              at --cmd 8: catch panic (exit code 1)
             error: catch needs a program that runs, and this is a recording
             help: calls that an exception or a panic left: continue where unwound; or: break __cxa_throw, if it was recorded
               at --cmd 9: catch throw (exit code 1)

@@ -106,7 +106,7 @@ pub fn write(out: &mut dyn Write, verdict: &Verdict, colour: Colour) -> io::Resu
     let told = format!("{what}: recorded was {expected}; run again, it is {found}");
     writeln!(
         out,
-        "  {word} at instruction {}, thread {tid}: {}; up to instruction {} all is as recorded, and can be relied on",
+        "  {word} at instruction {}, thread {tid}: {}; the registers that were compared up to instruction {} are as recorded, but memory is compared only at the end: the cause may lie before that",
         grouped(*position),
         escaped(&told),
         grouped(*agreed),

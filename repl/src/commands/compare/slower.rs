@@ -1,7 +1,7 @@
 //! `hindsight compare --baseline A.. --candidate B..`: is a build slower, according to several recordings of each?
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use query::Session;
 use query::runs::find;
@@ -97,6 +97,6 @@ fn open(words: &[PathBuf]) -> Result<Vec<Session>, Error> {
             return Err(Error::usage(format!("{}: {why}", word.display()), None));
         }
     };
-    let open = |recording: &Path| query::open(&to_read(recording)?).map_err(super::failed);
-    paths.iter().map(|recording| open(recording)).collect()
+    let open = |recording: &PathBuf| super::opened(&to_read(recording)?);
+    paths.iter().map(open).collect()
 }

@@ -28,8 +28,7 @@ pub fn run(found: &Report, args: &Args, terminal: &Terminal) -> Result<u8, Error
         || args.speedscope.is_some()
         || args.function.is_some();
     if needs_times {
-        let hint = "calls by function: hindsight report RECORDING";
-        return Err(Error::usage(WHY, Some(hint.to_owned())));
+        return Err(refused());
     }
     let mut out = output::stdout();
     let written = match args.json {
@@ -38,6 +37,12 @@ pub fn run(found: &Report, args: &Args, terminal: &Terminal) -> Result<u8, Error
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
     Ok(exit::DONE)
+}
+
+/// What needs times or callers is refused.
+pub fn refused() -> Error {
+    let hint = "calls by function: hindsight report RECORDING";
+    Error::usage(WHY, Some(hint.to_owned()))
 }
 
 /// Writes the functions with the most calls, of all threads together or of each.

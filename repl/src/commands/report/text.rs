@@ -18,7 +18,7 @@ use crate::suggest::nearest;
 /// Paths with a smaller share of the time are omitted from the tree.
 const LEAST_SHARE: f64 = 0.001;
 /// The most columns of a name. Those of templates may have hundreds of characters; --json has them whole.
-const NAME_COLUMNS: usize = 100;
+pub(super) const NAME_COLUMNS: usize = 100;
 /// Names that a message lists.
 const NAMES: usize = 5;
 
