@@ -6,7 +6,10 @@ and until the command has, which then has found its calls. lackey and gdb's `rec
 small part of it, and their rate is measured.
 
 Moves are those of `hindsight mcp` on a recording of gzip, from writing the request to reading the whole answer; who wrote some bytes is
-`hindsight sql` from its start to its end.
+`hindsight sql` from its start to its end: once for bytes that are written early, and once for bytes that are written just before the end.
+Jumps are measured when the recording was run to its end once, which makes the copies that they start from; the first jump of a new
+process is a row of its own. Memory is the kernel's figure for the process that records, and for the one that answers (VmHWM); the
+program, and the copies of it that are run again, are other processes.
 """
 
 import json
@@ -20,6 +23,7 @@ import time
 
 from harness import FRIDA, HINDSIGHT, Failed, Row, folder_bytes, run
 from mcp import Server
+from memory import POLL_S, memory_kib
 
 QSORT = """
 #include <stdio.h>
@@ -83,9 +87,15 @@ ROWS = [
     Row("full.goto", "to any instruction of the recording of gzip, 99 of 100", "ms", at_most=200, needs=NEEDS),
     Row("full.back", "one instruction back, the middle one", "ms", at_most=5, needs=NEEDS),
     Row("full.reverse", "back over 100 million instructions to a breakpoint that is not met", "ms", at_most=2000, needs=NEEDS),
+    Row("full.first", "the first move of a new process, to the middle", "ms", needs=NEEDS),
     Row("full.who", "who wrote these 8 bytes? over the whole recording", "ms", at_most=1000, needs=NEEDS),
+    Row("full.who-late", "the same of bytes that are written just before the end", "ms", at_most=1000, needs=NEEDS),
+    Row("full.memory", "memory of the recorder, the most at once", "MB", needs=NEEDS),
+    Row("full.memory-question", "memory of the first question: who wrote these 8 bytes?", "MB", needs=NEEDS),
 ]
-MOVES = ("full.goto", "full.back", "full.reverse", "full.who")
+OF_MOVES = ("full.goto", "full.back", "full.reverse")
+OF_WRITES = ("full.who", "full.who-late", "full.memory-question")
+MOVES = (*OF_MOVES, "full.first", *OF_WRITES, "full.memory")
 JUMPS = 200
 
 
@@ -155,21 +165,43 @@ def measure(bench):
     if bench.wants("full.gdb"):
         bench.add("full.gdb", gdb_rate(found["gzip"], work))
     if any(bench.wants(row) for row in MOVES):
-        _, summary = recorded("moves", [found["gzip"][0], "-6", "-c", "quarter"], work)
+        command = [found["gzip"][0], "-6", "-c", "quarter"]
+        _, summary = recorded("moves", command, work)
+        instructions = summary["instructions"]
         for row in MOVES:
-            bench.note(row, f"{summary['instructions'] / 1e9:.2f} G instructions")
-        moves(bench, summary["instructions"])
-        for _ in range(bench.sizes.rounds):
-            if bench.wants("full.who"):
-                bench.add("full.who", who(work))
+            bench.note(row, f"{instructions / 1e9:.2f} G instructions")
+        if any(bench.wants(row) for row in OF_MOVES):
+            moves(bench, instructions)
+        for turn in range(bench.sizes.rounds):
+            if bench.wants("full.first"):
+                bench.add("full.first", first_move(work, turn, instructions))
+            if any(bench.wants(row) for row in OF_WRITES):
+                questions(bench, instructions)
+            if bench.wants("full.memory"):
+                bench.add("full.memory", peak_mb([HINDSIGHT, "record", "--full", "-o", "peak", "--", *command], work))
+                shutil.rmtree(work / "peak.hindsight")
         shutil.rmtree(work / "moves.hindsight")
+
+
+def server_in(work, name):
+    """A new server with a folder of its own: no other one has opened the recording."""
+    folder = work / name
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return Server(work, {**os.environ, "XDG_RUNTIME_DIR": str(folder)})
+
+
+def first_move(work, turn, instructions):
+    """The milliseconds of the first move that a new process makes: it opens the recording, too."""
+    server = server_in(work, f"full-first-{turn}")
+    try:
+        return server.call("debug_goto", recording="moves", to=f"{instructions // 2}ns")[1]
+    finally:
+        server.leave()
 
 
 def moves(bench, instructions):
     """Goes to random instructions, and one back from each; then back from one to the start."""
-    folder = bench.work / "full-daemon"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    server = Server(bench.work, {**os.environ, "XDG_RUNTIME_DIR": str(folder)})
+    server = server_in(bench.work, "full-daemon")
     try:
         at = {"recording": "moves"}
         # A duration is a number of instructions.
@@ -189,15 +221,38 @@ def moves(bench, instructions):
         server.leave()
 
 
-def who(work):
-    """The milliseconds that it takes to find who wrote eight bytes of the dynamic linker's."""
+def questions(bench, instructions):
+    """Asks who wrote eight bytes of the dynamic linker's, which are written early, and others that are written just before the end."""
+    early = who(bench.work, 1000, 3000)
+    late = who(bench.work, instructions - 3000, instructions - 1000)
+    for row, question in (("full.who", early), ("full.who-late", late)):
+        if bench.wants(row):
+            bench.add(row, took(question, bench.work)[0] * 1000)
+    if bench.wants("full.memory-question"):
+        bench.add("full.memory-question", peak_mb(early, bench.work))
+
+
+def who(work, begin, end):
+    """The command that asks who wrote eight bytes which are written between two positions."""
     ask = [HINDSIGHT, "sql", "moves", "--format", "csv"]
-    early = "SELECT min(addr) FROM memory_writes WHERE position BETWEEN 1000 AND 3000 AND size = 8"
-    address = int(run([*ask, early], work).stdout.split()[1])
-    writes = f"SELECT position, function, old, new FROM memory_writes WHERE addr < {address + 8} AND addr + size > {address}"
-    begun = time.monotonic()
-    run([*ask, writes], work)
-    return (time.monotonic() - begun) * 1000
+    written = f"SELECT min(addr) FROM memory_writes WHERE position BETWEEN {begin} AND {end} AND size = 8"
+    found = run([*ask, written], work).stdout.split()[1:]
+    if not found:
+        raise Failed(f"nothing writes eight bytes between {begin} and {end}")
+    address = int(found[0])
+    return [*ask, f"SELECT position, function, old, new FROM memory_writes WHERE addr < {address + 8} AND addr + size > {address}"]
+
+
+def peak_mb(command, work):
+    """The memory that a process had at most, by its last figure before it ended."""
+    process = subprocess.Popen(command, cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    peak = 0
+    while process.poll() is None:
+        peak = memory_kib(process.pid).get("VmHWM", peak)
+        time.sleep(POLL_S)
+    if process.returncode or not peak:
+        raise Failed(f"{command}: {process.returncode}, {peak} kB")
+    return peak / 1024
 
 
 def gdb_rate(command, work):

@@ -1,7 +1,8 @@
 """How long does a tool of `hindsight mcp` take to answer, not counting opening? As measured by `tests/bench/run mcp`.
 
-Each figure is the median of several kinds of calls, from writing the request to reading the whole answer, over standard input and
-output, as a client sees it. The recording has `--millions` million calls; the program is stopped at a breakpoint.
+Each figure is a median, from writing the request to reading the whole answer, over standard input and output, as a client sees it.
+`mcp.recording` and `mcp.paused` are those of several kinds of calls, the others those of one kind each, which may read all calls. The
+recording has `--millions` million calls; that of `mcp.object` has as many calls of malloc and free. The program is stopped at a breakpoint.
 """
 
 import itertools
@@ -18,8 +19,15 @@ NEEDS = ("hindsight", "gcc")
 ROWS = [
     Row("mcp.recording", "a tool call on a recording of millions of calls", "ms", at_most=100, needs=NEEDS),
     Row("mcp.paused", "a tool call on a paused program", "ms", at_most=100, needs=NEEDS),
+    Row("mcp.overview", "debug_overview of a recording of millions of calls", "ms", at_most=100, needs=NEEDS),
+    Row("mcp.why", "debug_why of a call in the middle of it", "ms", at_most=100, needs=NEEDS),
+    Row("mcp.history", "debug_history of a global variable", "ms", at_most=100, needs=NEEDS),
+    Row("mcp.object", "debug_object of a recording of millions of allocations", "ms", at_most=100, needs=NEEDS),
+    Row("mcp.sums", "debug_sql with calls and their time by function", "ms", at_most=100, needs=NEEDS),
 ]
 REPEATS = 10
+# These may take seconds.
+REPEATS_OF_ONE = 3
 SOURCE = r"""
 #include <stdlib.h>
 volatile long sum;
@@ -27,6 +35,17 @@ __attribute__((noinline)) void work(long i) { sum += i; }
 __attribute__((noinline)) long odd(long i) { work(i); return i % 1000003 == 0 ? -1 : i; }
 int main(int argc, char **argv) {
   for (long i = 1; i <= atol(argv[1]) / 2; i++) odd(i);
+  return 0;
+}
+"""
+BLOCKS = r"""
+#include <stdlib.h>
+char *volatile kept[1000];
+int main(int argc, char **argv) {
+  for (long i = 0; i < atol(argv[1]) / 2; i++) {
+    free(kept[i % 1000]);
+    kept[i % 1000] = malloc(40);
+  }
   return 0;
 }
 """
@@ -69,16 +88,16 @@ class Server:
         self.process.wait(10)
 
 
-def median_of(server, calls):
+def median_of(server, calls, repeats=REPEATS):
     """The median over all calls, each made several times; the first time opens files and does not count."""
     for tool, arguments in calls:
         server.call(tool, **arguments)
-    times = [server.call(tool, **arguments)[1] for _ in range(REPEATS) for tool, arguments in calls]
+    times = [server.call(tool, **arguments)[1] for _ in range(repeats) for tool, arguments in calls]
     return statistics.median(times)
 
 
 def measure(bench):
-    if not (bench.wants("mcp.recording") or bench.wants("mcp.paused")):
+    if not any(bench.wants(row.name) for row in ROWS):
         return
     folder = bench.work / "mcp-daemon"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -86,6 +105,12 @@ def measure(bench):
     (bench.work / "odd.c").write_text(SOURCE)
     run(["gcc", "-g", "-O1", "-o", "odd", "odd.c"], bench.work)
     calls = int(bench.sizes.call_millions * 1e6)
+    if bench.wants("mcp.object"):
+        (bench.work / "blocks.c").write_text(BLOCKS)
+        run(["gcc", "-g", "-O1", "-o", "blocks", "blocks.c"], bench.work)
+        record(bench.work, ["--memory"], ["./blocks", str(calls)])
+        shutil.rmtree(bench.work / "blocks.hindsight", ignore_errors=True)
+        (bench.work / "rec.hindsight").rename(bench.work / "blocks.hindsight")
     record(bench.work, [], ["./odd", str(calls)])
     for _ in range(bench.sizes.rounds):
         server = Server(bench.work, environment)
@@ -95,9 +120,37 @@ def measure(bench):
             if bench.wants("mcp.paused"):
                 bench.add("mcp.paused", on_program(server))
                 shutil.rmtree(bench.work / "paused.hindsight", ignore_errors=True)
+            for name, tool, arguments in of_one_kind(server, bench, calls):
+                bench.add(name, median_of(server, [(tool, arguments)], REPEATS_OF_ONE))
         finally:
             server.leave()
-    shutil.rmtree(bench.work / "rec.hindsight", ignore_errors=True)
+    for name in ("rec.hindsight", "blocks.hindsight"):
+        shutil.rmtree(bench.work / name, ignore_errors=True)
+
+
+def of_one_kind(server, bench, calls):
+    """The wanted rows of one kind of call each: the name, the tool and its arguments."""
+    where = {"recording": "rec"}
+    sums = "select function, count(*) as n, sum(self_ns) as ns from calls group by 1 order by 3 desc"
+    kinds = [
+        ("mcp.overview", "debug_overview", where),
+        ("mcp.history", "debug_history", {**where, "expression": "sum"}),
+        ("mcp.sums", "debug_sql", {**where, "sql": sums}),
+    ]
+    if bench.wants("mcp.why"):
+        sql = f"select start_seq from calls where start_seq >= {calls} order by start_seq limit 1"
+        kinds.append(("mcp.why", "debug_why", {**where, "of": first(server, "rec", sql)}))
+    if bench.wants("mcp.object"):
+        address = first(server, "blocks", "select addr from allocations where size = 40 limit 1")
+        kinds.append(("mcp.object", "debug_object", {"recording": "blocks", "address": hex(address)}))
+    return [kind for kind in kinds if bench.wants(kind[0])]
+
+
+def first(server, recording, sql):
+    """The only cell of the only row of an answer."""
+    (row,) = json.loads(server.call("debug_sql", recording=recording, sql=sql)[0])["rows"]
+    (cell,) = row.values()
+    return cell
 
 
 def on_recording(server, calls):

@@ -11,36 +11,84 @@ const NAMES: [&str; 7] = [
     "order", "names", "name", "queue", "squares", "wide", "maybe",
 ];
 
+/// A build of the program.
+struct Build {
+    artifact: &'static str,
+    /// Where it keeps whether `maybe` has a value.
+    maybe: &'static str,
+    is_rust: bool,
+}
+
+const BUILDS: [Build; 3] = [
+    Build {
+        artifact: "ages",
+        maybe: "maybe._M_payload._M_engaged",
+        is_rust: false,
+    },
+    Build {
+        artifact: "ages_libcxx",
+        maybe: "maybe.__engaged_",
+        is_rust: false,
+    },
+    Build {
+        artifact: "ages_rust",
+        maybe: "MAYBE",
+        is_rust: true,
+    },
+];
+
+impl Build {
+    /// A container's name in its language.
+    fn spelt(&self, name: &str) -> String {
+        match self.is_rust {
+            true => name.to_uppercase(),
+            false => name.to_owned(),
+        }
+    }
+}
+
 /// The contents of a container after this number of steps, without its label.
-fn expected(name: &str, steps: usize) -> String {
+fn expected(build: &Build, name: &str, steps: usize) -> String {
     let text = |n: usize| {
         let letter = char::from(b'a' + (n % 26) as u8);
         format!("\"{}\"", letter.to_string().repeat(20 + n))
     };
-    let joined = |items: Vec<String>| format!("{{{}}}", items.join(", "));
+    let (open, close) = match build.is_rust {
+        true => ('[', ']'),
+        false => ('{', '}'),
+    };
+    let joined = |items: Vec<String>| format!("{open}{}{close}", items.join(", "));
     match name {
         "order" => joined((0..steps).map(|n| n.to_string()).collect()),
         "names" => joined((0..steps).map(text).collect()),
         "name" => steps.checked_sub(1).map_or("\"\"".to_owned(), text),
         "queue" => joined((steps / 3..steps).map(|n| n.to_string()).collect()),
-        "squares" => joined((0..steps).map(|n| format!("[{n}] = {}", n * n)).collect()),
+        "squares" => {
+            let pairs: Vec<String> = (0..steps).map(|n| format!("[{n}] = {}", n * n)).collect();
+            format!("{{{}}}", pairs.join(", "))
+        }
         "wide" => joined(vec![(steps.max(1) - 1).to_string(); 100]),
+        "maybe" if build.is_rust => match steps.is_multiple_of(2) {
+            true => "None".to_owned(),
+            false => format!("Some({})", steps - 1),
+        },
         "maybe" if steps.is_multiple_of(2) => "{}".to_owned(),
         "maybe" => format!("{{{}}}", steps - 1),
         other => panic!("no container {other}"),
     }
 }
 
-/// The contents without the label in front of them.
-fn contents(text: &str) -> &str {
+/// The contents without the label in front of them, which values of C++ have.
+fn contents<'t>(build: &Build, text: &'t str) -> &'t str {
     match text.find(['{', '"']) {
+        _ if build.is_rust => text,
         Some(start) => &text[start..],
         None => "{}",
     }
 }
 
-fn recorded(scratch: &Scratch, options: &[&str]) -> Recording {
-    let program = Program::new(fixture_artifact("ages", "ages"), scratch.path());
+fn recorded(build: &Build, scratch: &Scratch, options: &[&str]) -> Recording {
+    let program = Program::new(fixture_artifact("ages", build.artifact), scratch.path());
     let every = format!("every={}events", 2 * BETWEEN);
     let mut all = vec!["-f", "step", "--snapshot", &every];
     all.extend_from_slice(options);
@@ -56,12 +104,12 @@ struct Shown {
     stale_since: Option<u64>,
 }
 
-fn shown(recording: &Recording, scratch: &Scratch, seqs: &[u64]) -> Vec<Shown> {
+fn shown(build: &Build, recording: &Recording, scratch: &Scratch, seqs: &[u64]) -> Vec<Shown> {
     let mut script = String::new();
     for seq in seqs {
         script.push_str(&format!("goto {seq}\n"));
         for name in NAMES {
-            script.push_str(&format!("print --full {name}\n"));
+            script.push_str(&format!("print --full {}\n", build.spelt(name)));
         }
     }
     let path = scratch.join("script");
@@ -87,20 +135,22 @@ fn shown(recording: &Recording, scratch: &Scratch, seqs: &[u64]) -> Vec<Shown> {
 
 #[test]
 fn containers_are_never_of_two_times() {
-    let scratch = Scratch::new("ages");
-    let watches = [
-        "order",
-        "queue",
-        "squares",
-        "name",
-        "wide",
-        "maybe._M_payload._M_engaged",
-    ];
+    for build in &BUILDS {
+        never_of_two_times(build);
+    }
+}
+
+fn never_of_two_times(build: &Build) {
+    let scratch = Scratch::new(build.artifact);
+    let mut watches = ["order", "queue", "squares", "name", "wide"]
+        .map(|name| build.spelt(name))
+        .to_vec();
+    watches.push(build.maybe.to_owned());
     let options: Vec<&str> = watches
         .iter()
         .flat_map(|watch| ["--watch", watch])
         .collect();
-    let recording = recorded(&scratch, &options);
+    let recording = recorded(build, &scratch, &options);
     let ends = recording.rows("SELECT end_seq FROM calls ORDER BY end_seq");
     let ends = ends
         .iter()
@@ -109,25 +159,33 @@ fn containers_are_never_of_two_times() {
     assert_eq!(ends.len(), STEPS);
     let steps = |seq: u64| ends.iter().filter(|end| **end <= seq).count();
     let (mut known, mut stale, mut parts, mut unknown) = (0, 0, 0, 0);
-    for shown in shown(&recording, &scratch, &ends) {
+    for shown in shown(build, &recording, &scratch, &ends) {
         let Shown {
             seq,
             name,
             text,
             stale_since,
         } = shown;
-        let expected = expected(name, steps(stale_since.unwrap_or(seq)));
+        let expected = expected(build, name, steps(stale_since.unwrap_or(seq)));
         let text = text.split(" <stale:").next().expect("the value itself");
-        let whole = contents(text);
+        let whole = contents(build, text);
         match (text.find("<unknown"), stale_since) {
             (Some(_), _) if text.starts_with("<unknown") => unknown += 1,
             (Some(_), _) => {
                 let (seen, _) = whole.split_once("<unknown").expect("it was found");
-                assert!(expected.starts_with(seen), "{name} at {seq}: {text}");
+                let of = build.artifact;
+                assert!(
+                    expected.starts_with(seen),
+                    "{name} of {of} at {seq}: {text}"
+                );
                 parts += 1;
             }
             (None, since) => {
-                assert_eq!(whole, expected, "{name} at {seq}, as of {since:?}");
+                assert_eq!(
+                    whole, expected,
+                    "{name} of {} at {seq}, as of {since:?}",
+                    build.artifact
+                );
                 match since {
                     None => known += 1,
                     Some(_) => stale += 1,
@@ -136,11 +194,12 @@ fn containers_are_never_of_two_times() {
         }
     }
     // `names` is stale after each copy, long lists are headers without contents, short vectors are captured whole.
-    assert!(
-        known > STEPS && stale > STEPS / 2,
-        "{known} known, {stale} stale"
+    let counts = format!(
+        "{}: {known} known, {stale} stale, {parts} in part, {unknown} unknown",
+        build.artifact
     );
-    assert!(parts > STEPS, "{parts} in part, {unknown} unknown");
+    assert!(known > STEPS / 2 && stale > STEPS / 2, "{counts}");
+    assert!(parts > STEPS, "{counts}");
 }
 
 /// The values of a heap block from before it was allocated again belonged to another object.
@@ -194,7 +253,16 @@ fn what_another_object_held_is_no_older_value() {
 /// The same for all other functions that allocate blocks.
 #[test]
 fn what_was_in_a_block_before_it_was_handed_out_is_no_value() {
-    for how in ["memalign", "new", "array", "mmap"] {
+    for how in [
+        "memalign",
+        "calloc",
+        "realloc",
+        "reallocarray",
+        "aligned_alloc",
+        "new",
+        "array",
+        "mmap",
+    ] {
         let scratch = Scratch::new(&format!("heap_ways_{how}"));
         let program = Program::new(fixture_artifact("heap_blocks", "ways"), scratch.path());
         let options = [

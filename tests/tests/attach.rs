@@ -96,9 +96,8 @@ fn attaching_for_a_second_leaves_no_trace() {
     target.assert_left_alone();
 }
 
-/// Only the parent of the program learns how it ended.
 #[test]
-fn a_program_that_crashes_is_warned_of() {
+fn a_program_that_crashes_is_recorded_to_its_end() {
     let target = Target::start("attach_crash");
     let (recorder, recording) = target.attach(&[]);
     wait_until("calls in the recording", || {
@@ -107,12 +106,14 @@ fn a_program_that_crashes_is_warned_of() {
     });
     kill(target.running.pid(), Signal::SEGV);
     let ended = recorder.finish();
-    let told = "the program has ended, and only its parent learns how";
+    let told = "SIGSEGV ended the program";
     assert!(ended.errors().contains(told), "{}", ended.errors());
-    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    assert_eq!(ended.status, Status::Code(128 + 11), "{}", ended.errors());
     let exits = recording
         .row("SELECT count(*) AS n, max(aux) AS aux FROM events WHERE kind = 'process_exit'");
     assert_eq!(exits["n"], 1);
+    assert_eq!(exits["aux"], "SIGSEGV");
+    assert_eq!(recording.number("SELECT count(*) FROM exceptions"), 1);
     assert_eq!(target.running.finish().status, Status::Signal(11));
     assert_eq!(recording.command("check", &[]).status, Status::Code(0));
 }

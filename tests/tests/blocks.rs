@@ -143,6 +143,72 @@ int main() {
     assert!(!text.contains("Before: "), "{text}");
 }
 
+/// Frees a block and allocates another one, which the C library puts into the same place.
+const TWICE: &str = "
+#include <stdlib.h>
+static void *kept;
+__attribute__((noinline)) int look(void *at) { return at != 0; }
+__attribute__((noinline)) void first(void) { kept = malloc(40); }
+__attribute__((noinline)) void again(void) { free(kept); kept = malloc(40); }
+int main(void)
+{
+  first();
+  look(kept);
+  again();
+  return !look(kept);
+}
+";
+
+#[test]
+fn what_was_there_before_and_afterwards_is_told_with_memory_alone() {
+    let scratch = Scratch::new("object-twice");
+    let program = compiled(&scratch, "twice.c", TWICE, &["-g", "-O0"]);
+    let program = Program::new(program, scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &["--memory"], &program);
+    let recorded = Recorded { scratch, recording };
+    let seqs = |function: &str| -> Vec<i64> {
+        let sql =
+            format!("select start_seq from calls where function = '{function}' order by start_seq");
+        let rows = recorded.recording.rows(&sql);
+        let seqs = rows.iter().map(|row| row["start_seq"].as_i64());
+        seqs.map(|seq| seq.expect("a number")).collect()
+    };
+    let (looks, first, again) = (seqs("look"), seqs("first")[0], seqs("again")[0]);
+    let address = recorded.recording.number(&format!(
+        "select a0 from calls where start_seq = {}",
+        looks[0]
+    ));
+    let address = format!("{address:#x}");
+    let number = |sql: &str| recorded.recording.number(sql);
+    let within = |call: &str, outer: i64| {
+        let parent = format!("function = '{call}' and parent = {outer}");
+        number(&format!("select start_seq from calls where {parent}"))
+    };
+    let (made, freed, later) = (
+        within("malloc", first),
+        within("free", again),
+        within("malloc", again),
+    );
+    let old = format!(
+        "  made by malloc (seq {made}), called in first (seq {first}) at twice.c:5\n  freed by free (seq {freed}), \
+         called in again (seq {again}) at twice.c:6\n"
+    );
+    let new = format!(
+        "  made by malloc (seq {later}), called in again (seq {again}) at twice.c:6\n  freed by no recorded call\n"
+    );
+    for (at, own, other, which) in [
+        (looks[0], &old, &new, "Afterwards"),
+        (looks[1], &new, &old, "Before"),
+    ] {
+        let text = recorded.object(&[&address, "--at", &at.to_string()]);
+        let head = format!(
+            "At event {at}, {address} is the first byte of a block of 40 bytes at {address}.\n"
+        );
+        let expected = format!("{head}{own}{which}: 40 bytes at {address}\n{other}");
+        assert_eq!(text, expected);
+    }
+}
+
 #[test]
 fn without_allocation_functions_it_says_what_would_record_them() {
     let recorded = Recorded::of("object-none", ["failing", "failing"], &[], &[]);

@@ -476,6 +476,35 @@ fn recordings_of_what_passed_are_removed() {
     }
 }
 
+/// With `--copies`, forked workers are judged like programs.
+#[test]
+fn a_failed_worker_of_a_test_is_kept_if_asked_for() {
+    let scratch = Scratch::new("children_workers");
+    let source = "#include <sys/wait.h>\n#include <unistd.h>\nint work(int n) { return n == 2 ? 7 : 0; }\n\
+        int main(void) { for (int i = 1; i < 4; i++) if (fork() == 0) _exit(work(i));\n\
+        while (wait(0) > 0); return 0; }\n";
+    compiled(&scratch, "workers.c", source, &["-O0", "-g"]);
+    for (run, options, kept) in [("workers", &["--copies"][..], 1), ("workers-2", &[], 0)] {
+        let test = &["test", "--record-to", "runs"][..];
+        let args = [test, options, &["--", "./workers"][..]].concat();
+        let ended = Hindsight::command(&scratch, &args).run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        let dir = scratch.join("runs").join(format!("{run}.children"));
+        let rows = Set::rows(&dir);
+        assert_eq!(rows.len(), 4, "{rows:#?}");
+        let recorded = rows.iter().filter(|row| row["recording"].is_string());
+        let codes = recorded.clone().filter_map(|row| row["exit_code"].as_i64());
+        assert_eq!(codes.collect::<Vec<_>>(), vec![7; kept], "{rows:#?}");
+        let told = ended.errors().contains("./workers ended with 7: ");
+        assert_eq!(told, kept == 1, "{}", ended.errors());
+        for row in recorded {
+            let name = row["recording"].as_str().expect("it is recorded");
+            let calls = "SELECT count(*) FROM calls WHERE function = 'work'";
+            assert_eq!(Recording::new(dir.join(name)).number(calls), 1);
+        }
+    }
+}
+
 /// Two programs, of which one fails, and the folder with them.
 fn checks(name: &str) -> Scratch {
     let scratch = Scratch::new(name);

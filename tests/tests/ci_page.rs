@@ -159,7 +159,9 @@ class Page(html.parser.HTMLParser):
         for name, value in attrs: assert name not in ("src", "href"), "the page needs no other file"
     def handle_endtag(self, tag): assert self.open.pop() == tag
     def handle_data(self, data): self.words.append(data)
-page = Page(); page.feed(open("compare.html").read())
+text = open("compare.html").read()
+for other in ("url(", "@import"): assert other not in text.lower(), "the page needs no other file"
+page = Page(); page.feed(text)
 assert not page.open and "price" in page.words and any("sold for" in word for word in page.words)
 "#;
     let read = Command::new("python3")

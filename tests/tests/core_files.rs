@@ -464,6 +464,34 @@ fn it_is_a_recording_for_every_command() {
     assert_eq!(text.trim(), "$1 = {11, 22, 300, 44}", "{errors}");
 }
 
+/// The session of a core file is where the program died, and so is SQL that names no event.
+#[test]
+fn a_session_of_a_core_file_is_at_its_end() {
+    let dumped = Dumped::of("crash_c", &[]);
+    let live = Live::new("core-session");
+    let text = |words: &[&str]| {
+        let command = live.command(words);
+        let ended = command.env("XDG_CACHE_HOME", live.scratch.path()).run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        ended.text()
+    };
+    let line = marks("crash.c", &["fall: write"])[0];
+    let head = "pause: SIGSEGV at address 0x0: fall at ";
+    let place = format!("crash.c:{line}");
+    for words in [&["open", dumped.core()][..], &["where"]] {
+        let told = text(words);
+        let is_there = |line: &str| line.contains(head) && line.ends_with(&place);
+        assert!(told.lines().any(is_there), "{words:?}: {told}");
+    }
+    let sql = "SELECT function FROM backtrace() ORDER BY frame LIMIT 4";
+    let frames = dumped.rows(sql);
+    let frames: Vec<&str> = frames
+        .iter()
+        .map(|row| row["function"].as_str().expect("text"))
+        .collect();
+    assert_eq!(frames, ["fall", "middle", "outer", "main"]);
+}
+
 /// The live program contains traps, patches and hooked return addresses; its core file does not.
 #[test]
 fn a_core_file_of_a_live_program_is_read_by_gdb() {

@@ -186,6 +186,24 @@ fn names_reach_the_c_library() {
     assert_eq!(found, names.map(|name| (name, 7)));
 }
 
+/// A pattern with an asterisk for what the program calls of a library, and another name of the function that it calls.
+#[test]
+fn patterns_and_other_names_reach_the_c_library() {
+    for (pattern, function) in [("pthread_*", "pthread_mutex_lock"), ("open64", "open")] {
+        let options = ["-f", "main", "-f", pattern];
+        let (_scratch, recording) = record_alone(("library_calls", "library_calls"), &options);
+        let calls = recording.number(&format!(
+            "SELECT count(*) FROM calls c JOIN calls p ON c.parent = p.start_seq \
+             WHERE p.function = 'main' AND c.function = '{function}'"
+        ));
+        assert_eq!(calls, 7, "{pattern}");
+        let begins = function.split('_').next().expect("a word");
+        let is_named = |name: &String| name == "main" || name.starts_with(begins);
+        let names = traced(&recording);
+        assert!(names.iter().all(is_named), "{pattern}: {names:?}");
+    }
+}
+
 #[test]
 fn each_pattern_that_matches_nothing_is_named() {
     let scratch = Scratch::new("unmatched");

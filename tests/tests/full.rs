@@ -5,7 +5,7 @@ use e2e::{
     Ended, Hindsight, Program, Recording, Scratch, Status, compiled, fixture_artifact,
     fixture_source, marked_line,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What the crashing program wrote to registers before it crashed.
 const MARK: &str = "0x1122334455667788";
@@ -65,6 +65,14 @@ fn line(mark: &str) -> u64 {
 /// Returns whether a text has a line, as in `$1 = 5`.
 fn has_line(text: &str, line: &str) -> bool {
     text.lines().any(|found| found.trim() == line)
+}
+
+/// The values that were printed: those of `$1 = 5`, `$2 = 7`.
+fn printed(text: &str) -> Vec<&str> {
+    let lines = text.lines().filter(|line| line.starts_with('$'));
+    lines
+        .filter_map(|line| Some(line.split_once(" = ")?.1))
+        .collect()
 }
 
 #[test]
@@ -216,11 +224,22 @@ fn moves_go_by_lines_and_instructions_and_back() {
 #[test]
 fn all_writes_of_a_value_are_its_history() {
     let full = Full::of("full-history", &["short"]);
-    let lines = ["goto last", "history --skip 50 accounts[1].balance"];
-    let ended = full.recording.prompt(&lines);
-    let text = ended.text();
-    assert!(text.contains("5050"), "{text} {}", ended.errors());
-    assert!(text.contains("deposit"), "{text}");
+    let text = full.prompt(&["goto last", "history --skip 50 accounts[1].balance"]);
+    let rows = text
+        .lines()
+        .map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
+    let shown: Vec<(&str, &str)> = rows
+        .filter(|row| row.len() == 4 && row[3].starts_with("deposit at "))
+        .map(|row| (row[2], row[3]))
+        .collect();
+    let balances: Vec<String> = (51..=100).map(|n| (n * (n + 1) / 2).to_string()).collect();
+    let values: Vec<&str> = shown.iter().map(|(value, _)| *value).collect();
+    assert_eq!(values, balances, "{text}");
+    let place = format!("planted.c:{}", line("deposit"));
+    assert!(
+        shown.iter().all(|(_, found)| found.ends_with(&place)),
+        "{text}"
+    );
     let text = full.prompt(&["goto last", "watch total", "reverse-continue"]);
     assert!(text.contains("total was 0, is 10100"), "{text}");
 }
@@ -393,13 +412,22 @@ fn until_stays_in_the_frame() {
         "break earn",
         "goto first",
         "continue",
-        &format!("until planted.c:{}", line("sum")),
-        "where",
-        "backtrace",
+        "break remove 1",
+        "frame 1",
+        "print/x $rbp",
+        "frame 0",
+        &format!("until planted.c:{}", line("deposit")),
+        "print/x $rbp",
     ]);
-    // earn returns before main gets there.
+    // The line is in a function that earn calls: earn returns to its caller, which has its own frame.
+    let [caller, now] = printed(&text)[..] else {
+        panic!("two values: {text}");
+    };
+    assert_eq!(now, caller, "{text}");
+    let mut moments = text.lines().filter(|line| line.contains(" at event "));
+    let last = moments.next_back().expect("a moment");
     assert!(
-        text.contains("main") || text.contains("start_thread"),
+        last.contains(": main at ") || last.contains(": start_thread"),
         "{text}"
     );
     let text = full.prompt(&[
@@ -414,9 +442,19 @@ fn until_stays_in_the_frame() {
         "{text}"
     );
     // Without a place, out of the loop.
-    let text = full.prompt(&["break earn", "goto first", "continue", "until", "where"]);
+    let text = full.prompt(&[
+        "break earn",
+        "goto first",
+        "continue",
+        "print/x $rbp",
+        "until",
+        "print/x $rbp",
+        "where",
+    ]);
     let earned = format!("planted.c:{}", line("earned"));
     assert!(text.contains(&earned), "{text}");
+    let frames = printed(&text);
+    assert!(frames.len() == 2 && frames[0] == frames[1], "{text}");
 }
 
 #[test]
@@ -480,11 +518,16 @@ fn sql_tells_who_wrote_read_and_executed_what() {
         .count();
     assert_eq!(recording.number(&noted), watched as i64);
     // Each line and each instruction of a function, as often as it was executed.
-    let deposits = format!(
-        "SELECT count(*) FROM lines WHERE function = 'deposit' AND line = {}",
-        line("deposit")
-    );
-    assert_eq!(recording.number(&deposits), DEPOSITS);
+    let begun = |function: &str, line: u64| {
+        recording.number(&format!(
+            "SELECT count(*) FROM lines WHERE function = '{function}' AND line = {line}"
+        ))
+    };
+    assert_eq!(begun("deposit", line("deposit")), DEPOSITS);
+    // The loop's line is begun once more than its body in each of the four calls.
+    let letters = "annbertachristopherdora".len() as i64;
+    assert_eq!(begun("call_it", line("planted")), letters);
+    assert_eq!(begun("call_it", line("planted") - 1), letters + 4);
     let returns =
         "SELECT count(*) FROM instructions WHERE function = 'deposit' AND text LIKE 'ret%'";
     assert_eq!(recording.number(returns), DEPOSITS);
@@ -493,17 +536,26 @@ fn sql_tells_who_wrote_read_and_executed_what() {
         full.accounts,
         full.accounts + 4 * 24
     );
-    assert!(recording.number(&reads) >= 6, "{reads}");
+    // The balance and the pointer of three accounts; the third pointer leads elsewhere.
+    assert_eq!(recording.number(&reads), 6);
+}
+
+/// Tells whether the processor has the registers zmm0 to zmm31 and k0 to k7.
+fn has_avx512() -> bool {
+    let processors = std::fs::read_to_string("/proc/cpuinfo").expect("the kernel tells");
+    processors.split_whitespace().any(|flag| flag == "avx512f")
 }
 
 #[test]
 fn sql_shows_registers_of_all_kinds() {
     let scratch = Scratch::new("full-wide");
-    let source = "unsigned char pattern[32], seen[32];\n\
+    let source = "unsigned char pattern[32], seen[32]; static unsigned long mask = 0x5a;\n\
         __attribute__((noinline)) void spot(void) { __asm__ volatile(\"nop\"); }\n\
         int main(void) { for (int i = 0; i < 32; i++) pattern[i] = i + 1;\n\
         __asm__ volatile(\"vmovups %0, %%ymm5; vmovups %%ymm5, %1\" : : \"m\"(pattern), \"m\"(seen) : \"memory\", \"xmm5\");\n\
-        spot(); return seen[31] - 32; }\n";
+        if (__builtin_cpu_supports(\"avx512f\")) __asm__ volatile(\"kmovw %k0, %%k1\" : : \"r\"(mask));\n\
+        __asm__ volatile(\"fldpi\"); spot(); __asm__ volatile(\"fstp %st(0)\");\n\
+        return seen[31] - 32; }\n";
     let program = compiled(&scratch, "wide.c", source, &["-O1", "-g", "-mavx"]);
     let program = Program::new(program, scratch.path());
     let (ended, recording) = Hindsight::record(&scratch, &["--full"], &program);
@@ -518,10 +570,24 @@ fn sql_shows_registers_of_all_kinds() {
     let seen = i64::from_str_radix(&digits, 16).expect("an address");
     let known = recording.row(&format!(
         "SELECT reg('{moment}', 'ymm5') = mem('{moment}', {seen}, 32) AS ymm, reg('{moment}', 'xmm5') = mem('{moment}', {seen}, 16) AS xmm, \
-         mem('{moment}', {seen}, 1) = X'01' AS first, reg('{moment}', 'mxcsr') = X'801F0000' AS control"
+         mem('{moment}', {seen}, 1) = X'01' AS first, reg('{moment}', 'mxcsr') = X'801F0000' AS control, \
+         reg('{moment}', 'st0') = X'35C26821A2DA0FC90040' AS pi"
     ));
-    for name in ["ymm", "xmm", "first", "control"] {
+    for name in ["ymm", "xmm", "first", "control", "pi"] {
         assert_eq!(known[name], true, "{name}: {known:?}");
+    }
+    let wide = recording.row(&format!(
+        "SELECT encode(reg('{moment}', 'zmm5'), 'hex') AS zmm5, encode(reg('{moment}', 'k1'), 'hex') AS k1"
+    ));
+    match has_avx512() {
+        true => {
+            let mut expected: String = (1..=32).map(|byte| format!("{byte:02x}")).collect();
+            expected.push_str(&"0".repeat(64));
+            assert_eq!(wide["zmm5"], expected, "{wide:?}");
+            assert_eq!(wide["k1"], "5a00000000000000", "{wide:?}");
+        }
+        // Without them a value is NULL.
+        false => assert!(wide["zmm5"].is_null() && wide["k1"].is_null(), "{wide:?}"),
     }
     // Where not every instruction is recorded, stops have xmm registers alone.
     let plain = Hindsight::recorded(&scratch, "plain", &[], &program);
@@ -575,6 +641,26 @@ fn questions_about_stretches_run_only_these() {
     let end = recording.number("SELECT max(ts_ns) FROM events");
     let all = recording.number("SELECT count(*) FROM instructions");
     assert_eq!(all, end, "every instruction once");
+}
+
+#[test]
+fn two_recordings_are_asked_together_with_a_column_run() {
+    let scratch = Scratch::new("full-runs");
+    let source = "int step(int n) {\n  return n * 3;\n}\n\
+        int main(int count, char **words) {\n  int sum = 0;\n  for (int i = 0; i < 5 * count; i++) sum += step(i);\n  return sum < 0;\n}\n";
+    let steps = compiled(&scratch, "steps.c", source, &["-O0", "-g"]);
+    for (name, args) in [("two", &["more"][..]), ("one", &[])] {
+        let program = Program::new(&steps, scratch.path()).args(args);
+        Hindsight::recorded(&scratch, name, &["--full"], &program);
+    }
+    for (table, rest) in [("lines", "line = 2"), ("instructions", "text LIKE 'ret%'")] {
+        let sql = format!(
+            "SELECT run, count(*) AS n FROM {table} WHERE function = 'step' AND {rest} GROUP BY run ORDER BY run"
+        );
+        let asked = Hindsight::command(&scratch, &["sql", "one", "two", &sql, "--json"]).run();
+        let expected = json!([{"run": "one", "n": 5}, {"run": "two", "n": 10}]);
+        assert_eq!(asked.result(), expected, "{table}: {}", asked.errors());
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
-//! Goal: the hunts of `docs/full.md` are true. Method: each is repeated, and must print each line of the page in the same order;
-//! addresses, threads, moments and folders may differ.
+//! Goal: the hunts and the queries of `docs/full.md` are true. Method: each hunt is repeated, and must print each line of the page in the
+//! same order; addresses, threads, moments and folders may differ. Each query is asked of the first hunt's program, with the address of
+//! the pointer that it looks for.
 
 use std::path::{Path, PathBuf};
 
-use e2e::{Hindsight, Program, Scratch, fixture_artifact};
+use e2e::{Hindsight, Program, Recording, Scratch, fixture_artifact, marked_line};
 
 /// A block of the page: the program, its input, and its output.
 struct Hunt {
@@ -12,10 +13,54 @@ struct Hunt {
     shown: Vec<String>,
 }
 
+fn page() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/full.md");
+    std::fs::read_to_string(page).expect("the page is there")
+}
+
+/// The queries of the page, without comments.
+fn queries() -> Vec<String> {
+    let page = page();
+    let blocks = page.split("```sql\n").skip(1);
+    let blocks = blocks.filter_map(|rest| rest.split("```").next());
+    let uncommented = |block: &str| {
+        let lines = block.lines().filter_map(|line| line.split("--").next());
+        lines.collect::<Vec<_>>().join(" ")
+    };
+    let all: String = blocks.map(uncommented).collect();
+    let queries = all.split(';').map(str::trim);
+    queries
+        .filter(|query| !query.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A query in which the two addresses around eight bytes, of more than ten digits each, are these.
+fn about(query: &str, addr: u64) -> String {
+    let is_address =
+        |word: &&str| word.len() > 10 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let mut found: Vec<&str> = query.split(' ').filter(is_address).collect();
+    found.sort_unstable();
+    let Some((first, last)) = found.first().zip(found.last()) else {
+        return query.to_owned();
+    };
+    let ends = (addr + 8).to_string();
+    query.replace(last, &ends).replace(first, &addr.to_string())
+}
+
+/// The address of `accounts[2].next` in a recording of `planted`.
+fn overwritten(recording: &Recording) -> u64 {
+    let text = recording
+        .prompt(&["print/x (long)&accounts[2].next"])
+        .text();
+    let address = text.split("= 0x").nth(1).map(str::trim);
+    let address = address.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    address.unwrap_or_else(|| panic!("no address: {text}"))
+}
+
 /// The hunts of the page.
 fn hunts() -> Vec<Hunt> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/full.md");
-    let page = std::fs::read_to_string(page).expect("the page is there");
+    let page = page();
     let blocks = page.split("```\n").filter(|block| block.contains("\n> "));
     let hunt = |block: &str| {
         let mut hunt = Hunt {
@@ -92,6 +137,45 @@ fn the_hunts_of_the_page_end_as_it_shows() {
             );
         }
     }
+}
+
+#[test]
+fn the_queries_of_the_page_are_answered() {
+    let scratch = Scratch::new("full-page-queries");
+    let program = Program::new(artifact("planted"), scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &["--full"], &program);
+    let addr = overwritten(&recording);
+    let queries = queries();
+    assert_eq!(queries.len(), 5, "{queries:?}");
+    let answers = queries.iter().map(|query| {
+        let rows = recording.try_rows(&about(query, addr));
+        rows.unwrap_or_else(|refused| panic!("{query}: {}", refused.errors()))
+    });
+    let answers: Vec<_> = answers.collect();
+    // Who wrote the pointer: main, and the three letters that are too many.
+    let writers = |rows: &[e2e::Row]| {
+        let names = rows.iter().filter_map(|row| row["function"].as_str());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut all = writers(&answers[0]);
+    all.sort_unstable();
+    assert_eq!(all, ["call_it", "call_it", "call_it", "main"]);
+    // Positions 1000 to 1100, and a file and a function that the program does not have.
+    assert_eq!(answers[1].len(), 101);
+    assert_eq!(answers[2][0].values().next(), Some(&0.into()));
+    assert_eq!(answers[3].len(), 0);
+    // The hunt's own: the last of the letters.
+    assert_eq!(writers(&answers[4]), ["call_it"]);
+    let planted = marked_line("planted", "planted.c", "planted");
+    assert_eq!(answers[4][0]["line"], planted);
+}
+
+#[test]
+fn addresses_in_queries_are_those_of_the_run() {
+    let query = "SELECT 1 WHERE addr < 94404117016240 AND addr + size > 94404117016232 LIMIT 1";
+    let expected = "SELECT 1 WHERE addr < 4104 AND addr + size > 4096 LIMIT 1";
+    assert_eq!(about(query, 4096), expected);
+    assert_eq!(about("SELECT 1000", 4096), "SELECT 1000");
 }
 
 #[test]

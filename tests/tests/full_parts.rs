@@ -12,12 +12,12 @@ struct Parts {
 }
 
 /// Records a fixture in parts: what it prints and how it ends are as without recording.
-fn recorded(scratch: &str, program: (&str, &str), args: &[&str], part: &str) -> Parts {
+fn recorded(scratch: &str, program: (&str, &str), args: &[&str], parts: &[&str]) -> Parts {
     let scratch = Scratch::new(scratch);
     let program = fixture_artifact(program.0, program.1);
     let program = Program::new(program, scratch.path()).args(args);
     let native = program.run();
-    let (ended, recording) = Hindsight::record(&scratch, &[part], &program);
+    let (ended, recording) = Hindsight::record(&scratch, parts, &program);
     let of = |ended: &Ended| (ended.text(), ended.status);
     assert_eq!(of(&ended), of(&native), "{}", ended.errors());
     let checked = recording.command("check", &["--replay"]);
@@ -44,7 +44,7 @@ impl Parts {
 
 #[test]
 fn calls_of_a_function_are_recorded_and_nothing_else() {
-    let parts = recorded("parts_calls", ("fib", "fib"), &["10"], "--full=fib");
+    let parts = recorded("parts_calls", ("fib", "fib"), &["10"], &["--full=fib"]);
     assert_eq!((parts.calls("fib"), parts.calls("main")), (177, 0));
     // Where a part begins, modules have long been there.
     let first = parts.prompt(&["goto first", "where"]);
@@ -58,7 +58,7 @@ fn functions_of_libraries_that_are_loaded_later_are_found() {
         "parts_plugin",
         ("plugin", "plugin_host"),
         &[],
-        "--full=red_work",
+        &["--full=red_work"],
     );
     assert_eq!(
         (parts.calls("red_work"), parts.calls("blue_work")),
@@ -67,13 +67,53 @@ fn functions_of_libraries_that_are_loaded_later_are_found() {
     assert_eq!(parts.calls("inner_step"), 200);
 }
 
+/// A name and a pattern together: the calls of each, and no others.
+#[test]
+fn several_functions_are_given_by_names_and_patterns() {
+    let parts = recorded(
+        "parts_several",
+        ("plugin", "plugin_host"),
+        &[],
+        &["--full=red_w*", "--full=blue_work"],
+    );
+    let calls = ["red_work", "blue_work", "inner_step", "main"].map(|name| parts.calls(name));
+    assert_eq!(calls, [200, 100, 300, 0]);
+}
+
+const LATER: &str = r#"#include <stdio.h>
+#include <time.h>
+int total;
+__attribute__((noinline)) void early(void) { total += 1; }
+__attribute__((noinline)) void late(void) { total += 10; }
+int main(void) {
+  early();
+  struct timespec second = {1, 0};
+  nanosleep(&second, NULL);
+  late();
+  printf("%d\n", total);
+  return 0;
+}
+"#;
+
 #[test]
 fn what_comes_after_some_time_is_recorded() {
     let scratch = Scratch::new("parts_after");
-    let program = Program::new("/bin/sleep", scratch.path()).args(["0.5"]);
-    let recording = Hindsight::recorded(&scratch, "rec", &["--full=after:100ms"], &program);
+    let program = compiled(&scratch, "later.c", LATER, &["-g", "-O0"]);
+    let program = Program::new(program, scratch.path());
+    let recording = Hindsight::recorded(&scratch, "rec", &["--full=after:500ms"], &program);
     let ends = "SELECT count(*) FROM events WHERE kind = 'process_exit'";
     assert_eq!(recording.number(ends), 1);
+    // What came before is not there: neither calls, nor writes, nor the loading of the libraries.
+    let calls = ["early", "late"].map(|name| recording.calls_of(name));
+    assert_eq!(calls, [0, 1]);
+    let writes = "SELECT count(*) FROM memory_writes WHERE function IN ('early', 'late') AND new = X'0B000000'";
+    assert_eq!(recording.number(writes), 1);
+    let executed = "SELECT count(*) FROM instructions WHERE function = 'early'";
+    assert_eq!(recording.number(executed), 0);
+    let loading = "SELECT count(*) FROM syscalls WHERE name IN ('execve', 'openat', 'mmap')";
+    assert_eq!(recording.number(loading), 0);
+    let first = recording.prompt(&["goto first", "print total"]);
+    assert!(first.text().contains("$1 = 1\n"), "{}", first.text());
     let scratch = Scratch::new("parts_early");
     let early = Hindsight::command(&scratch, &["record", "--full=after:60s", "--", "/bin/true"]);
     let early = early.run();
@@ -87,7 +127,7 @@ fn what_comes_after_some_time_is_recorded() {
 
 #[test]
 fn who_wrote_in_a_gap_is_not_known_and_moves_say_what_they_go_over() {
-    let parts = recorded("parts_gaps", ("gaps", "gaps"), &[], "--full=chosen");
+    let parts = recorded("parts_gaps", ("gaps", "gaps"), &[], &["--full=chosen"]);
     assert_eq!((parts.calls("chosen"), parts.calls("hidden")), (5, 0));
     let starts =
         "SELECT start_seq FROM calls WHERE function = 'chosen' ORDER BY start_seq LIMIT 1 OFFSET 2";

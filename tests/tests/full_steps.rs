@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use e2e::{Hindsight, Program, Recording, Scratch, Status, fixture_artifact};
+use e2e::{Hindsight, Live, Program, Recording, Scratch, Status, compiled, fixture_artifact};
 
 fn recorded(name: &str) -> (Scratch, Recording) {
     let scratch = Scratch::new(name);
@@ -80,4 +80,57 @@ fn many_steps_take_one_search() {
             >= 3,
         "{text}"
     );
+}
+
+const SHORT: &str = r#"int main(void) {
+  int sum = 2;
+  return sum - 2; /* return */
+} /* end */
+"#;
+
+/// The C library has called main, and may have lines: neither the program nor its recording stops there.
+#[test]
+fn the_end_of_main_is_followed_by_the_end_of_the_program() {
+    let live = Live::new("steps-end-live");
+    let app = compiled(&live.scratch, "short.c", SHORT, &["-g", "-O0"]);
+    live.start(&["--break", "short.c:3"], &app, &[]);
+    assert_eq!(live.moved(&["next"])["line"], 4);
+    let ended = live.ask(&["next"]);
+    assert_eq!(ended["status"], "ended", "{ended:#}");
+    assert_eq!(ended["exit"]["code"], 0, "{ended:#}");
+    let scratch = Scratch::new("steps-end-full");
+    let program = Program::new(&app, scratch.path());
+    let recording = Hindsight::recorded(&scratch, "recorded", &["--full"], &program);
+    let lines = ["break short.c:3", "continue", "next", "next"];
+    let ended = recording.prompt(&lines);
+    let text = ended.text();
+    let moves: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("Thread "))
+        .collect();
+    assert_eq!(moves.len(), 3, "{text}{}", ended.errors());
+    assert!(moves[1].ends_with("short.c:4"), "{text}");
+    let end = "the program has ended with exit code 0";
+    assert!(moves[2].contains(end), "{text}");
+}
+
+#[test]
+fn a_frame_without_a_caller_is_not_left() {
+    let scratch = Scratch::new("steps-outermost");
+    let app = compiled(&scratch, "short.c", SHORT, &["-g", "-O0"]);
+    let program = Program::new(app, scratch.path());
+    let recording = Hindsight::recorded(&scratch, "recorded", &["--full"], &program);
+    for verb in ["finish", "reverse-finish"] {
+        let ended = recording.prompt(&["break _start", "continue", "print $pc", verb, "print $pc"]);
+        let (text, errors) = (ended.text(), ended.errors());
+        let refusal = "this is the outermost frame: it has no caller to return to";
+        assert!(errors.contains(refusal), "{verb}: {text}{errors}");
+        let places: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix('$')?.split_once(" = "))
+            .map(|(_, place)| place)
+            .collect();
+        assert_eq!(places.len(), 2, "{verb}: {text}{errors}");
+        assert_eq!(places[0], places[1], "{verb}: nothing has moved");
+    }
 }

@@ -31,7 +31,7 @@ int main(void) {
 "#;
 
 const ENDED: &str =
-    "Watch 2 was removed: local was 8, and the call of work in whose frame it lies has ended";
+    "Watch 2 was removed: local was 8, and the call of work to which it belongs has ended";
 
 fn recorded(name: &str, options: &[&str]) -> (Scratch, Recording) {
     let scratch = Scratch::new(name);
@@ -111,7 +111,7 @@ fn going_back_a_watch_ends_where_its_call_begins() {
             last.starts_with("Watch 2 was removed: local was "),
             "{said}"
         );
-        let end = ", and the call of work in whose frame it lies begins here";
+        let end = ", and the call of work to which it belongs begins here";
         assert!(last.ends_with(end), "{said}");
     }
 }
@@ -137,4 +137,111 @@ fn writes_of_the_same_value_do_not_stop() {
     // The first of 3,000 writes is the one that changed it.
     assert!(told[3].ends_with(", is 100"), "{said}");
     assert_eq!(told.len(), 4, "{said}");
+}
+
+const ON_THE_STACK: &str = r#"__attribute__((noinline)) int seventh(int a, int b, int c, int d, int e, int f, int g) {
+  g += a;
+  g *= 2;
+  return g + b + c + d + e + f;
+}
+int main(void) {
+  int sum = seventh(1, 0, 0, 0, 0, 0, 6);
+  sum += seventh(1, 0, 0, 0, 0, 0, 8);
+  return sum - 32;
+}
+"#;
+
+/// It lies in its caller's memory, and is the call's own all the same.
+#[test]
+fn a_watch_of_an_argument_on_the_stack_ends_with_its_call() {
+    for (name, options) in [
+        ("full-watch-seventh", &["--full"][..]),
+        ("full-watch-seventh-no-calls", &["--full", "-x", "*"][..]),
+    ] {
+        let scratch = Scratch::new(name);
+        let app = compiled(&scratch, "seventh.c", ON_THE_STACK, &["-g", "-O0"]);
+        let app = Program::new(app, scratch.path());
+        let recording = Hindsight::recorded(&scratch, "recorded", options, &app);
+        let begun = ["break seventh", "continue", "delete", "watch g"];
+        let said = recording.prompt(&[&begun[..], &["continue"; 3]].concat());
+        let said = said.text();
+        let expected = [
+            "Watch 2: g (in seventh)",
+            "Watch 2: g was 6, is 7",
+            "Watch 2: g was 7, is 14",
+            "Watch 2 was removed: g was 14, and the call of seventh to which it belongs has ended",
+        ];
+        assert_eq!(of_watches(&said), expected, "{name}: {said}");
+    }
+}
+
+const SMALL_STACK: &str = r#"#include <stdlib.h>
+#include <ucontext.h>
+static ucontext_t outer, inner;
+static int *cell;
+static void on_small(void) {
+  *cell = 1;
+  *cell = 2;
+}
+int main(void) {
+  char *pool = calloc(1, 1 << 16);
+  cell = (int *)(pool + (1 << 14));
+  getcontext(&inner);
+  inner.uc_stack.ss_sp = pool + (1 << 15);
+  inner.uc_stack.ss_size = 1 << 15;
+  inner.uc_link = &outer;
+  makecontext(&inner, on_small, 0);
+  swapcontext(&outer, &inner);
+  *cell = 3;
+  return *cell - 3;
+}
+"#;
+
+#[test]
+fn a_block_below_a_small_stack_is_no_frames() {
+    let scratch = Scratch::new("full-watch-beside");
+    let app = compiled(&scratch, "small.c", SMALL_STACK, &["-g", "-O0"]);
+    let app = Program::new(app, scratch.path());
+    let recording = Hindsight::recorded(&scratch, "recorded", &["--full"], &app);
+    let begun = ["break on_small", "continue", "delete", "watch *cell"];
+    let said = recording.prompt(&[&begun[..], &["continue"; 3]].concat());
+    let said = said.text();
+    let expected = [
+        "Watch 2: *cell (everywhere)",
+        "Watch 2: *cell was 0, is 1",
+        "Watch 2: *cell was 1, is 2",
+        "Watch 2: *cell was 2, is 3",
+    ];
+    assert_eq!(of_watches(&said), expected, "{said}");
+}
+
+/// What is found last is the nearest: a breakpoint before the write, and of two watches the one that was written later.
+#[test]
+fn going_back_the_nearest_of_breakpoints_and_watches_stops() {
+    let (_scratch, recording) = recorded("full-watch-nearest", &["--full"]);
+    let (end, same) = (line("end"), line("same"));
+    let begun = [
+        format!("break app.c:{end}"),
+        "continue".to_owned(),
+        "delete".to_owned(),
+        "watch total".to_owned(),
+        "watch local".to_owned(),
+        format!("break app.c:{same}"),
+    ];
+    let back = ["reverse-continue"; 3].map(str::to_owned);
+    let lines = [&begun[..], &back].concat();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let said = recording.prompt(&lines).text();
+    let expected = [
+        "Watch 2: total (everywhere)",
+        "Watch 3: local (in work)",
+        "Watch 3: local was 4, is 8",
+        "Watch 3: local was 1, is 4",
+    ];
+    assert_eq!(of_watches(&said), expected, "{said}");
+    let last = said.lines().rfind(|line| line.starts_with("Thread "));
+    assert!(
+        last.is_some_and(|last| last.contains("at breakpoint 4")),
+        "{said}"
+    );
 }

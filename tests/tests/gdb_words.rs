@@ -3,6 +3,8 @@
 
 #[path = "gdb_words/breakpoints.rs"]
 mod breakpoints;
+#[path = "gdb_words/lists.rs"]
+mod lists;
 #[path = "gdb_words/moves.rs"]
 mod moves;
 #[path = "gdb_words/source.rs"]
@@ -288,15 +290,38 @@ fn options_may_stand_before_a_subject_and_help_knows_gdbs_words() {
         signals.contains("SIGSEGV") && signals.contains("Passed on"),
         "{signals}"
     );
+    let row = |signal: &str| {
+        let table = text(&["info", "signals", signal]);
+        let row = table.lines().find(|line| line.contains(signal));
+        row.expect("the signal has a row").to_owned()
+    };
+    // Faults are recorded in any case, other signals where they stop the program.
+    let at_end = "if it ends the program";
+    assert_eq!(row("SIGSEGV").matches(at_end).count(), 1);
+    assert_eq!(row("SIGUSR1").matches(at_end).count(), 2);
     text(&["handle", "SIGUSR1", "stop"]);
-    let signals = text(&["info", "signals", "SIGUSR1"]);
-    assert!(signals.contains("yes (catchpoint"), "{signals}");
+    let signals = row("SIGUSR1");
+    assert!(
+        signals.contains("yes (catchpoint") && !signals.contains(at_end),
+        "{signals}"
+    );
     for (theirs, ours) in [
         (&["help", "tbreak"][..], "break"),
         (&["help", "info", "locals"], "locals"),
         (&["help", "delete"], "break"),
     ] {
         assert_eq!(text(theirs), text(&["help", ours]), "{theirs:?}");
+    }
+    for (word, differs) in [
+        (
+            "list",
+            "where gdb's list continues after the lines that it showed",
+        ),
+        ("thread", "as threads lists them; gdb counts them from 1"),
+    ] {
+        let help = text(&["help", word]);
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(help.contains(differs), "{word}: {help}");
     }
     text(&["handle", "SIGUSR1", "nostop"]);
     text(&["delete"]);

@@ -1,7 +1,7 @@
 //! Goal: with `--json` every command answers in JSON on one stream, also when it fails, and a failure always has the same
 //! shape. Method: each command with a mistake of its own, and docs/json.md.
 
-use e2e::{Ended, Hindsight, Program, Scratch, fixture_artifact};
+use e2e::{Ended, Hindsight, Program, Scratch, fixture_artifact, workspace_dir};
 use serde_json::Value;
 
 fn json(text: &str, words: &[&str]) -> Value {
@@ -67,6 +67,47 @@ fn failures_have_one_shape_on_the_stream_of_the_answer() {
     assert!(ended.errors().starts_with("error: "), "{}", ended.errors());
 }
 
+/// Commands whose standard output is the recorded program's.
+const ON_STANDARD_ERROR: [&str; 3] = ["record", "rerun", "test"];
+
+/// The commands whose manual page has --json.
+fn commands_with_json() -> Vec<String> {
+    let pages = workspace_dir().join("packaging/man");
+    let pages = std::fs::read_dir(pages).expect("the pages are there");
+    let names = pages.filter_map(|page| {
+        let path = page.expect("an entry").path();
+        let name = path.file_stem()?.to_str()?.strip_prefix("hindsight-")?;
+        let text = std::fs::read_to_string(&path).expect("it is text");
+        text.contains("\\fB\\-\\-json\\fR").then(|| name.to_owned())
+    });
+    names.collect()
+}
+
+#[test]
+fn each_command_that_knows_json_fails_in_json() {
+    let scratch = Scratch::new("json_commands");
+    let commands = commands_with_json();
+    assert!(commands.len() > 80, "{commands:?}");
+    for command in &commands {
+        let words = [command.as_str(), "--frob", "--json"];
+        let ended = Hindsight::command(&scratch, &words).run();
+        let streams = (ended.text(), ended.errors());
+        let (answer, other) = match ON_STANDARD_ERROR.contains(&command.as_str()) {
+            true => (streams.1, streams.0),
+            false => streams,
+        };
+        let answer = json(&answer, &words);
+        assert_failure(&answer, &words);
+        assert_eq!(other, "", "{words:?}");
+        // Where an expression may stand, `--frob` is one: it is a session that is missing.
+        let code = match answer["error"]["code"] == "NO_SESSION" {
+            true => 1,
+            false => 2,
+        };
+        assert_eq!(ended.status.as_shell_code(), code, "{words:?}");
+    }
+}
+
 #[test]
 fn answers_are_one_document() {
     let scratch = Scratch::new("json_answers");
@@ -77,10 +118,20 @@ fn answers_are_one_document() {
     let other = other.path().to_str().expect("text");
     let lake = scratch.join("lake");
     let lake = lake.to_str().expect("text");
+    let call = "SELECT start_seq FROM calls ORDER BY start_seq LIMIT 1";
+    let call = recording.number(call).to_string();
     for words in [
         &["info", path, "--json"][..],
         &["overview", path, "--json"],
         &["report", path, "--json"],
+        &["report", path, "fib", "--json"],
+        &["report", path, "--tree", "--json"],
+        &["report", path, "--tree", "--call", &call, "--json"],
+        &["report", path, "--memory", "--json"],
+        &["report", path, "--locks", "--json"],
+        &["object", path, "0x1000", "--json"],
+        &["notes", path, "--json"],
+        &["pack", path, "--json"],
         &["check", path, "--json"],
         &["ls", path, "--json"],
         &["runs", "list", "--json"],

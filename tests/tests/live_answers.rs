@@ -2,6 +2,7 @@
 //! options of `record` are those of sessions. Method: the fixtures `answers` and `control`, a daemon of each test's own.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use e2e::{Live, Recording, fixture_artifact, is_alive, marked_line, wait_until};
 use serde_json::{Value, json};
@@ -175,11 +176,17 @@ fn a_type_that_stands_before_an_expression_is_met_with_a_cast() {
     assert_eq!(shown.text(), "$1 = (unsigned char) 1 '\\001'\n");
 }
 
-/// It reserves terabytes, of which only the present pages are read.
+/// It reserves terabytes, of which only the present pages are read: on an idle machine it starts in a quarter of a second.
 #[test]
 fn a_program_with_address_sanitizer_starts_and_has_a_past() {
     let program = fixture_artifact("answers", "answers_asan");
+    let asked = Instant::now();
     let live = Live::started("answers-asan", &["--break", "serve"], &program, &[]);
+    assert!(
+        asked.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        asked.elapsed()
+    );
     assert_eq!(live.print("which->number"), "0");
     live.moved(&["continue"]);
     let lines = ["--cmd", "continue back", "--cmd", "print device.number"];

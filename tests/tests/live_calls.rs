@@ -44,6 +44,26 @@ fn started(name: &str) -> (Live, Scratch) {
     (Live::started(name, &["--break", &at], &app, &[]), scratch)
 }
 
+/// How a message tells where a function stood: each of them is on one line.
+fn stood(function: &str) -> String {
+    let defined = format!("int {function}(");
+    let line = PROGRAM.lines().position(|line| line.starts_with(&defined));
+    let line = line.expect("a line of the program") + 1;
+    format!("/app.c:{line} (0x")
+}
+
+fn assert_told_where(message: &str, function: &str) {
+    assert!(message.contains("abandoned after"), "{message}");
+    let place = message.split(';').next().unwrap_or_default();
+    let (_, place) = place.split_once(" ms, in ").expect("the place");
+    // A function of the C library has no lines: then its caller follows.
+    let place = place
+        .split_once(", called by ")
+        .map_or(place, |(_, caller)| caller);
+    assert!(place.starts_with(&format!("{function} at /")), "{message}");
+    assert!(place.contains(&stood(function)), "{message}");
+}
+
 /// Calls a function that does not return, and pauses the program while it runs. Returns the error of the call.
 fn interrupted(live: &Live, function: &str) -> Value {
     let before = live.output().matches("in\n").count();
@@ -69,7 +89,7 @@ fn an_interrupt_ends_a_call_at_once_and_the_thread_is_where_it_was() {
         assert_eq!(error["code"], "EVAL_FAILED", "{error:#}");
         let message = error["message"].as_str().expect("text");
         assert!(message.contains("interrupted"), "{message}");
-        assert!(message.contains("abandoned after"), "{message}");
+        assert_told_where(message, function);
         assert_eq!(live.session()["stop"], before, "{function}");
         assert_eq!(live.print("twice"), "40", "{function}");
         let entered = ((round + 1) * 2).to_string();
@@ -106,6 +126,14 @@ fn a_client_that_is_interrupted_takes_its_call_with_it() {
     });
     assert_eq!(stop, before);
     assert_eq!(live.print("twice"), "40");
+    // The client has left before the call ended: the session keeps where it stood.
+    let warning = wait_until("the warning", || {
+        let warnings = live.session()["warnings"].clone();
+        let warnings = warnings.as_array()?.iter();
+        let mut texts = warnings.filter_map(|warning| warning.as_str().map(str::to_owned));
+        texts.find(|text| text.starts_with("eval spin(2): "))
+    });
+    assert_told_where(&warning, "spin");
     live.ask(&["set", "may_write", "1"]);
     assert_eq!(live.run_to_end(), 0);
 }
@@ -122,7 +150,7 @@ fn an_interrupted_call_leaves_the_system_call_of_its_thread() {
     assert_eq!(paused["thread"], first, "{paused:#}");
     let error = interrupted(&live, "doze");
     let message = error["message"].as_str().expect("text");
-    assert!(message.contains("abandoned after"), "{message}");
+    assert_told_where(message, "doze");
     live.ask(&["set", "may_write", "1"]);
     assert_eq!(live.run_to_end(), 0);
     let told = live.output();

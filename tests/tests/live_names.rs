@@ -184,6 +184,18 @@ fn what_failed_is_told_with_the_next_reply() {
 }
 
 #[test]
+fn a_message_that_failed_is_told_with_the_next_reply() {
+    let live = started("inlined_O2");
+    live.ask(&["logpoint", "visit", "{nosuch}"]);
+    let ended = live.command(&["continue"]).run();
+    let told = ended.errors();
+    let always = "logpoint 1: its message failed at every hit so far (10): nosuch: no variable \"nosuch\" here";
+    assert!(told.contains(always), "{told}");
+    let again = live.command(&["status"]).run();
+    assert!(!again.errors().contains("failed"), "{}", again.errors());
+}
+
+#[test]
 fn conditions_and_messages_know_how_often_threads_have_come() {
     for condition in [
         "hitCount > 7",

@@ -321,7 +321,7 @@ fn stops_output_and_ends_are_pushed_to_who_subscribed() {
 #[test]
 fn a_type_is_shown_live_in_the_past_in_the_shell_on_the_socket_and_at_the_prompt() {
     let live = Live::started("past-ptype", &["--break", "leaf"], &program(), &[]);
-    let shown = "type = int (*)(int)\n";
+    let shown = "type = int (* volatile)(int)\n";
     assert_eq!(text(&live, &["ptype", "chosen"]), shown);
     let words = [
         "repl",

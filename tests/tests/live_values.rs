@@ -521,7 +521,11 @@ fn a_call_that_does_not_return_ends_with_its_time_limit() {
     let refused = live.refused(&["eval", "waiter(0)"]);
     assert_eq!(refused["code"], "EVAL_FAILED", "{refused:#}");
     let why = refused["message"].as_str().expect("text");
-    assert!(why.contains("did not return in time"), "{refused:#}");
+    assert!(
+        why.contains("did not return in time; it was abandoned in "),
+        "{refused:#}"
+    );
+    assert!(why.contains("waiter at "), "{refused:#}");
     assert_eq!(live.session()["stop"], before);
     live.ask(&["break", "disable", "--all"]);
     assert_eq!(live.run_to_end(), 0);

@@ -221,3 +221,31 @@ fn the_access_that_ends_the_watch_on_a_local_is_the_programs() {
     }
     assert_eq!(live.run_to_end(), 9);
 }
+
+const SEVENTH: &str = r#"__attribute__((noinline)) int seventh(int a, int b, int c, int d, int e, int f, int g) {
+  g += a; /* change */
+  return g + b + c + d + e + f;
+}
+int main(void) {
+  int sum = seventh(1, 0, 0, 0, 0, 0, 6);
+  sum += seventh(1, 0, 0, 0, 0, 0, 8); /* next call */
+  return sum - 16;
+}
+"#;
+
+/// An argument on the stack lies in its caller's memory, and is the call's own all the same.
+#[test]
+fn a_watch_of_an_argument_on_the_stack_ends_with_its_call() {
+    let live = Live::new("watch-seventh");
+    let app = compiled(&live.scratch, "seventh.c", SEVENTH, &["-g", "-O0"]);
+    live.start(&["--break", "seventh.c:2"], &app, &[]);
+    live.ask(&["break", "remove", "--all"]);
+    live.ask(&["watch", "g"]);
+    let changed = live.moved(&["continue"]);
+    assert_eq!(changed["new"], "7", "{changed:#}");
+    assert_eq!(changed["by"]["line"], 2, "{changed:#}");
+    let ended = live.moved(&["continue"]);
+    assert_eq!(ended["left"], true, "{ended:#}");
+    assert_eq!(ended["by"]["function"], "main", "{ended:#}");
+    assert_eq!(live.run_to_end(), 0);
+}

@@ -3,7 +3,8 @@
 //! marked lines.
 
 use e2e::{
-    Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact, marked_line,
+    Comparison, Hindsight, Nesting, Program, Recording, Scratch, compiled, fixture_artifact,
+    marked_line,
 };
 
 fn program(scratch: &Scratch) -> Program {
@@ -148,6 +149,49 @@ fn a_second_run_answers_what_the_first_left_open() {
     let again = Hindsight::command(&scratch, &["rerun", path, "--log-writes", "countr"]).run();
     assert_eq!(again.status.as_shell_code(), 2, "{}", again.errors());
     assert!(again.errors().contains("counter"), "{}", again.errors());
+}
+
+/// Prints a variable of its environment, its folder and its standard input.
+const AROUND: &str = r#"#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main (void) {
+  char folder[4096], line[256];
+  const char *word = getenv ("WORD");
+  printf ("%s in %s:\n", word ? word : "nothing", getcwd (folder, sizeof folder));
+  while (fgets (line, sizeof line, stdin)) fputs (line, stdout);
+  return 0;
+}
+"#;
+
+#[test]
+fn a_second_run_has_the_environment_the_folder_and_the_input_of_the_first() {
+    let scratch = Scratch::new("rerun-around");
+    let program = compiled(&scratch, "around.c", AROUND, &["-O0", "-g"]);
+    let here = scratch.join("here");
+    let there = scratch.join("there");
+    for folder in [&here, &there] {
+        std::fs::create_dir_all(folder).expect("the test's folder is writable");
+    }
+    std::fs::write(here.join("input"), "two\nlines\n").expect("the folder is writable");
+    let record = r#"exec "$0" record -o ../first -- "$1" < input"#;
+    let words = [Hindsight::path(), &program].map(|path| path.as_os_str().to_owned());
+    let first = Program::new("/bin/sh", &here)
+        .args(["-c", record])
+        .args(words)
+        .env("WORD", "first")
+        .run();
+    assert_eq!(first.status.as_shell_code(), 0, "{}", first.errors());
+    let folder = here.canonicalize().expect("it is there");
+    let expected = format!("first in {}:\ntwo\nlines\n", folder.display());
+    assert_eq!(first.text(), expected, "{}", first.errors());
+    let second = Program::new(Hindsight::path(), &there)
+        .args(["rerun", "../first", "-o", "second"])
+        .env("WORD", "second")
+        .run();
+    assert_eq!(second.status.as_shell_code(), 0, "{}", second.errors());
+    assert_eq!(second.text(), expected, "{}", second.errors());
+    assert!(there.join("second.hindsight").is_dir());
 }
 
 #[test]

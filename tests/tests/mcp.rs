@@ -57,7 +57,7 @@ fn a_suspicious_value_is_investigated_live() {
     let (program, source) = tuner();
     let args = [program.to_str().unwrap(), source.to_str().unwrap()];
     let said = scenario(&live, "live", &args);
-    assert!(said.starts_with("live: 11 calls"), "{said}");
+    assert!(said.starts_with("live: 16 calls"), "{said}");
 }
 
 #[test]
@@ -117,7 +117,47 @@ fn every_instruction_of_a_program_is_recorded_by_a_tool() {
 #[test]
 fn every_filter_of_debug_query_means_what_sql_means() {
     let live = Live::new("mcp-filters");
-    scenario(&live, "filters", &[&recorded(&live)]);
+    let program = compiled(&live.scratch, "two.c", TWO, &["-O1", "-g", "-pthread"]);
+    let program = Program::new(program, live.scratch.path());
+    Hindsight::recorded(&live.scratch, "threads", &[], &program);
+    scenario(&live, "filters", &[&recorded(&live), "threads"]);
+}
+
+/// Two threads call the same function, three times and five times.
+const TWO: &str = r#"#include <pthread.h>
+volatile int sum;
+__attribute__ ((noinline)) void work (int n) { sum += n; }
+static void *five (void *unused) { for (int i = 0; i < 5; i++) work (i); return unused; }
+int main (void) {
+  pthread_t thread;
+  for (int i = 0; i < 3; i++) work (i);
+  pthread_create (&thread, 0, five, 0);
+  pthread_join (thread, 0);
+  return 0;
+}
+"#;
+
+#[test]
+fn results_keep_to_the_limit_and_what_they_leave_out_is_reached() {
+    let live = Live::new("mcp-limited");
+    scenario(&live, "limited", &[&recorded(&live)]);
+}
+
+#[test]
+fn the_questions_of_an_overview_are_calls_that_answer() {
+    let live = Live::new("mcp-overview");
+    let (program, _) = tuner();
+    live.start(&["--break", "tune"], &program, &["frequencies"]);
+    live.ask(&["gcore", "made"]);
+    live.ask(&["stop"]);
+    scenario(&live, "overview", &[&recorded(&live), "made"]);
+}
+
+#[test]
+fn two_clients_work_with_one_program() {
+    let live = Live::new("mcp-shared");
+    let (program, _) = tuner();
+    scenario(&live, "shared", &[program.to_str().unwrap()]);
 }
 
 #[test]
@@ -261,7 +301,9 @@ fn two_recordings_are_compared_and_the_right_function_comes_first() {
 #[test]
 fn resources_and_prompts_are_offered() {
     let live = Live::new("mcp-offered");
-    scenario(&live, "offered", &[&recorded(&live)]);
+    let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/agents.md");
+    let agents = agents.to_str().expect("paths of tests are text");
+    scenario(&live, "offered", &[&recorded(&live), agents]);
 }
 
 /// Runs the inspector's command line.
@@ -641,6 +683,90 @@ fn a_cancelled_call_ends_and_the_program_runs_on() {
     assert_eq!(ended["exit"]["code"], 0, "{ended:#}");
 }
 
+/// The processor time that a process has used, in ticks of the kernel.
+fn ticks_of(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let (_, fields) = stat.rsplit_once(')').expect("the name is in parentheses");
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    // utime and stime are the 14th and the 15th field; these begin with the third.
+    let times = fields[11..13].iter().map(|time| time.parse::<u64>());
+    times.sum::<Result<u64, _>>().expect("numbers")
+}
+
+/// Waits until a process computes nothing, and returns its processor time.
+fn ticks_when_idle(pid: u32) -> u64 {
+    wait_until("the server to compute nothing", || {
+        let before = ticks_of(pid);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let after = ticks_of(pid);
+        (after - before <= 1).then_some(after)
+    })
+}
+
+fn cancelled(raw: &mut Raw, id: u32) {
+    raw.say(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": {"requestId": id}}),
+    );
+}
+
+#[test]
+fn a_query_that_is_cancelled_computes_nothing_more() {
+    let live = Live::new("mcp-cancelled-query");
+    let recording = recorded(&live);
+    let mut raw = Raw::new(&live);
+    let many = (0..8).map(|n| format!("events e{n}")).collect::<Vec<_>>();
+    let sql = format!(
+        "select count(*) from {} where e0.seq + e7.ts_ns <> 1",
+        many.join(", ")
+    );
+    raw.call(1, "debug_sql", &json!({"recording": recording, "sql": sql}));
+    wait_until("the server to compute", || {
+        (ticks_of(raw.child.id()) > 100).then_some(())
+    });
+    cancelled(&mut raw, 1);
+    ticks_when_idle(raw.child.id());
+    assert_eq!(raw.leave().1, 0);
+}
+
+/// Calls a function as often as its argument says.
+const MANY: &str = r#"#include <stdlib.h>
+volatile long sum;
+__attribute__ ((noinline)) void work (long i) { sum += i; }
+int main (int argc, char **argv) {
+  for (long i = 0; i < atol (argv[1]); i++) work (i);
+  return 0;
+}
+"#;
+
+#[test]
+fn an_overview_that_is_cancelled_computes_nothing_more() {
+    let live = Live::new("mcp-cancelled-overview");
+    let program = compiled(&live.scratch, "many.c", MANY, &["-O1", "-g"]);
+    let program = Program::new(program, live.scratch.path()).args(["3000000"]);
+    Hindsight::recorded(&live.scratch, "many", &[], &program);
+    let mut raw = Raw::new(&live);
+    let asked = json!({"recording": "many"});
+    // The first one opens the files, too.
+    raw.call(1, "debug_overview", &asked);
+    raw.await_answer(1);
+    let pid = raw.child.id();
+    let begun = ticks_when_idle(pid);
+    for id in 10..15 {
+        raw.call(id, "debug_overview", &asked);
+        raw.await_answer(id);
+    }
+    let whole = ticks_when_idle(pid) - begun;
+    let begun = ticks_when_idle(pid);
+    for id in 20..25 {
+        raw.call(id, "debug_overview", &asked);
+        cancelled(&mut raw, id);
+    }
+    let cancelled = ticks_when_idle(pid) - begun;
+    assert!(cancelled * 2 < whole, "{cancelled} of {whole} ticks");
+    assert_eq!(raw.leave().1, 0);
+}
+
 #[test]
 fn two_clients_ask_at_once_and_garbage_ends_neither() {
     let live = Live::new("mcp-two");
@@ -672,5 +798,7 @@ fn http_takes_only_clients_with_the_token_at_a_local_address() {
     let refused = live.command(&["mcp", "--http", "0.0.0.0:0"]).run();
     assert_eq!(refused.status.as_shell_code(), 2);
     assert!(refused.errors().contains("ssh -L"), "{}", refused.errors());
-    let _ = mcp_script(&live, "over_http.py", &[&recorded(&live)]);
+    let (program, _) = tuner();
+    let program = program.to_str().expect("paths of tests are text");
+    let _ = mcp_script(&live, "over_http.py", &[&recorded(&live), program]);
 }

@@ -399,3 +399,41 @@ fn places_are_the_programs_own_lines() {
         assert_eq!(locked["place"], end, "{level}");
     }
 }
+
+/// Allocates below twenty calls.
+const DEEP: &str = "
+#include <stdlib.h>
+static void *kept;
+__attribute__((noinline)) void deep(int n)
+{
+  if (n > 1)
+    deep(n - 1);
+  else
+    kept = malloc(40);
+}
+int main(void)
+{
+  deep(20);
+  return kept == 0;
+}
+";
+
+#[test]
+fn a_place_has_sixteen_frames_of_twenty() {
+    let scratch = Scratch::new("memory-deep");
+    let program = compiled(&scratch, "deep.c", DEEP, &["-g", "-O0"]);
+    let recording = recorded(&scratch, &program, &[], &[]);
+    let report = report(&scratch, &recording);
+    let sites = report["sites"].as_array().expect("places");
+    let [site] = sites.as_slice() else {
+        panic!("{report:#}");
+    };
+    let frames = site["frames"].as_array().expect("frames");
+    let places = frames
+        .iter()
+        .map(|frame| (&frame["function"], &frame["line"]));
+    let (deep, made, called) = (Value::from("deep"), Value::from(9), Value::from(7));
+    let mut expected = vec![(&deep, &called); 16];
+    expected[0] = (&deep, &made);
+    assert_eq!(places.collect::<Vec<_>>(), expected);
+}

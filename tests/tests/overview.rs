@@ -245,9 +245,54 @@ fn an_uncaught_exception_is_told_by_what_it_printed() {
     let text = recorded.text();
     assert!(text.contains("Ended by SIGABRT"), "{text}");
     assert!(
-        text.contains("terminate called after throwing an instance of"),
+        text.contains("terminate called after throwing an instance of 'std::out_of_range'"),
         "{text}"
     );
+    assert!(text.contains("what():  no such order: tea"), "{text}");
+}
+
+/// Twelve functions, of which one is called once and late, and one waits for a lock in a thread of its own until the end.
+const TWELVE: &str = r#"#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+#define NOINLINE __attribute__ ((noinline))
+volatile long sum;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#define STEP(name) NOINLINE void name (int n) { for (int i = 0; i < n; i++) sum += i; }
+STEP (one) STEP (two) STEP (three) STEP (four) STEP (five) STEP (six) STEP (seven) STEP (eight) STEP (nine)
+NOINLINE void late (int n) { sum -= n; }
+static void *waiting (void *unused) { pthread_mutex_lock (&lock); return unused; }
+int main (void) {
+  pthread_t thread;
+  pthread_mutex_lock (&lock);
+  pthread_create (&thread, 0, waiting, 0);
+  for (int round = 0; round < 20; round++) {
+    one (900); two (800); three (700); four (600); five (500); six (400); seven (300); eight (200); nine (100);
+  }
+  usleep (100000);
+  late (7);
+  exit (0);
+}
+"#;
+
+#[test]
+fn ten_of_the_functions_are_told_and_what_is_unusual() {
+    let scratch = Scratch::new("overview-twelve");
+    let program = compiled(&scratch, "twelve.c", TWELVE, &["-O1", "-g", "-pthread"]);
+    let recorded = Recorded::of_program(scratch, &program, &[], &[]);
+    let text = recorded.text();
+    assert!(
+        text.contains(", 183 calls of 12 functions, 2 threads"),
+        "{text}"
+    );
+    let shares = text.lines().filter(|line| line.contains(" %  "));
+    assert_eq!(shares.count(), 10, "{text}");
+    let late = recorded.number("select start_seq from calls where function = 'late'");
+    let late = format!("  late was called once, and late, seq {late}\n");
+    assert!(text.contains(&late), "{text}");
+    let waiting = recorded.number("select start_seq from calls where function = 'waiting'");
+    let waiting = format!(", in waiting (seq {waiting}) at the end");
+    assert!(text.contains(&waiting), "{text}");
 }
 
 #[test]

@@ -62,3 +62,34 @@ fn a_function_has_no_cause_but_its_calls_have() {
     let why = said(&[&format!("why {first}")]);
     assert!(why.contains("add(n=0) returned 0"), "{why}");
 }
+
+const METHOD: &str = r#"struct Foo {
+  int held;
+  __attribute__((noinline)) int count(int n);
+};
+int Foo::count(int n) {
+  held += n;
+  return held;
+}
+__attribute__((noinline)) int run(int n) {
+  int count = n;
+  Foo foo{count};
+  return foo.count(count);
+}
+int main() { return run(2) - 4; }
+"#;
+
+/// A variable and a function of one name: where the variable is not in scope, that is the reason.
+#[test]
+fn a_variable_that_is_not_in_scope_is_not_taken_for_a_function() {
+    let scratch = Scratch::new("why-scope");
+    let app = compiled(&scratch, "foo.cc", METHOD, &["-g", "-O0"]);
+    let app = Program::new(app, scratch.path());
+    let recording = Hindsight::recorded(&scratch, "recorded", &[], &app);
+    let refused = said(&recording, &["goto last", "why count"]);
+    let reason =
+        "no variable \"count\" here; Foo::count is a function: only each of its calls has a cause";
+    assert!(refused.contains(reason), "{refused}");
+    let hint = "if a variable is meant, go to where it is in scope; else find its calls: SELECT";
+    assert!(refused.contains(hint), "{refused}");
+}

@@ -146,6 +146,152 @@ fn the_forms_of_a_report_agree() {
     assert_eq!(profile["profiles"][0]["type"], "evented");
 }
 
+/// Two threads that each call a function of their own, through one whose name is long.
+const NAMED: &str = r#"
+#include <pthread.h>
+template <class First, class Second> struct a_pair_of_types_with_a_long_name { First first; Second second; };
+typedef a_pair_of_types_with_a_long_name<unsigned long long, unsigned long long> Inner;
+typedef a_pair_of_types_with_a_long_name<Inner, Inner> Outer;
+template <class T> __attribute__((noinline)) int size_of_what_is_in(const T *) { return sizeof(T); }
+extern "C" __attribute__((noinline)) int once(int n) { return n + 1; }
+extern "C" __attribute__((noinline)) int twice(int n) { return once(n) + once(n); }
+static void *other(void *) { return twice(3) == 8 ? nullptr : (void *)1; }
+int main()
+{
+  pthread_t thread;
+  pthread_create(&thread, nullptr, other, nullptr);
+  pthread_join(thread, nullptr);
+  Outer *nothing = nullptr;
+  return size_of_what_is_in(nothing) + once(3) - 36;
+}
+"#;
+
+fn named(scratch: &Scratch) -> Recording {
+    let program = compiled(scratch, "named.cc", NAMED, &["-g", "-O0", "-pthread"]);
+    let program = Program::new(program, scratch.path());
+    Hindsight::recorded(scratch, "rec", &[], &program)
+}
+
+/// The calls and the name in each row of a table, by the heading above it.
+fn calls_by_heading(text: &str) -> Vec<(String, Vec<(String, String)>)> {
+    let mut all: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    for line in text.lines() {
+        let cells: Vec<&str> = line.split(" | ").map(str::trim).collect();
+        match (cells.as_slice(), all.last_mut()) {
+            ([heading], _) if heading.ends_with(" in recorded calls") => {
+                all.push(((*heading).to_owned(), Vec::new()));
+            }
+            ([.., calls, name], Some((_, rows))) if *calls != "calls" => {
+                let name = name.split(" (").next().unwrap_or_default();
+                rows.push(((*calls).to_owned(), name.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+#[test]
+fn each_thread_has_a_table_of_its_own() {
+    let scratch = Scratch::new("report_threads");
+    let recording = named(&scratch);
+    let ended = recording.command("report", &["--threads"]);
+    let text = ended.text();
+    let tables = calls_by_heading(&text);
+    assert_eq!(tables.len(), 2, "{text}");
+    let is_of_main = |rows: &[(String, String)]| rows.iter().any(|(_, name)| name == "main");
+    let (of_main, of_other): (Vec<_>, Vec<_>) =
+        tables.iter().partition(|(_, rows)| is_of_main(rows));
+    let calls = |tables: &[&(String, Vec<(String, String)>)], name: &str| {
+        let mut rows = tables.iter().flat_map(|(_, rows)| rows);
+        let row = rows.find(|(_, named)| named == name);
+        row.map(|(calls, _)| calls.clone())
+    };
+    let (one, two) = (Some("1".to_owned()), Some("2".to_owned()));
+    assert_eq!(calls(&of_main, "once"), one, "{text}");
+    assert_eq!(calls(&of_main, "twice"), None, "{text}");
+    assert_eq!(calls(&of_other, "once"), two, "{text}");
+    assert_eq!(calls(&of_other, "twice"), one, "{text}");
+    for (heading, rows) in &tables {
+        let sum: u64 = rows
+            .iter()
+            .map(|(calls, _)| calls.parse::<u64>().expect("a number"))
+            .sum();
+        assert!(heading.contains(&format!(": {sum} call")), "{text}");
+    }
+}
+
+/// JSON has the whole name.
+#[test]
+fn long_names_of_templates_are_short_in_the_table() {
+    let scratch = Scratch::new("report_templates");
+    let recording = named(&scratch);
+    let text = recording.command("report", &[]).text();
+    let row = text
+        .lines()
+        .find(|line| line.contains("size_of_what_is_in"));
+    let row = row.expect("it was called");
+    assert!(row.contains(" size_of_what_is_in<..> (named.cc:"), "{row}");
+    let whole = recording.command("report", &["--json"]).result();
+    let functions = whole["functions"].as_array().expect("functions");
+    let mut names = functions.iter().filter_map(|f| f["function"].as_str());
+    let name = names.find(|name| name.starts_with("size_of"));
+    let name = name.expect("it was called");
+    assert_eq!(name.matches("a_pair_of_types").count(), 3, "{name}");
+}
+
+/// The calls of one call, and no others: in order, with what each took.
+#[test]
+fn the_tree_below_one_call_has_its_calls_alone() {
+    let scratch = Scratch::new("report_call");
+    let recording = named(&scratch);
+    let seq = |function: &str| {
+        recording.number(&format!(
+            "SELECT start_seq FROM calls WHERE function = '{function}' ORDER BY start_seq LIMIT 1"
+        ))
+    };
+    let twice = seq("twice").to_string();
+    let text = recording
+        .command("report", &["--tree", "--call", &twice])
+        .text();
+    let calls: Vec<&str> = text
+        .lines()
+        .skip(2)
+        .filter_map(|line| line.rsplit_once("| ").map(|(_, call)| call))
+        .collect();
+    assert_eq!(
+        calls,
+        ["twice(n=3)", "  once(n=3)", "  once(n=3)"],
+        "{text}"
+    );
+    assert!(
+        text.ends_with("times are as measured, with what recording cost\n"),
+        "{text}"
+    );
+    let json = ["--tree", "--call", &twice, "--json"];
+    let found = recording.command("report", &json).result();
+    assert_eq!(found["call_count"], 3, "{found:#}");
+    let rows = recording.rows(&format!(
+        "SELECT start_seq, parent, dur_ns, self_ns FROM calls \
+         WHERE start_seq = {twice} OR parent = {twice} ORDER BY start_seq"
+    ));
+    let calls = found["calls"].as_array().expect("calls");
+    assert_eq!(calls.len(), rows.len());
+    for (call, row) in calls.iter().zip(&rows) {
+        for column in ["start_seq", "parent", "dur_ns", "self_ns"] {
+            assert_eq!(call[column], row[column], "{column}: {call}");
+        }
+    }
+    let cut = ["--tree", "--call", &twice, "--depth", "1"];
+    let text = recording.command("report", &cut).text();
+    let told = "1 of 3 calls shown: the longest, at most 1 deep; --limit and --depth show more\n";
+    assert!(text.contains(told) && !text.contains("once("), "{text}");
+    let ended = recording.command("report", &["--tree", "--call", "0"]);
+    assert_eq!(ended.status, Status::Code(2), "{}", ended.errors());
+    let told = "no recorded call begins at event 0";
+    assert!(ended.errors().contains(told), "{}", ended.errors());
+}
+
 /// What was nobody's time, or spent waiting for a processor.
 fn waited_ns(report: &Value) -> i64 {
     number(&report["cost"], "held_ns") + number(&report["cost"], "processor_wait_ns")

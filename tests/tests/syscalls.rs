@@ -1,240 +1,19 @@
 //! Goal: `record --syscalls` keeps the system calls that a program makes, all of them and in order, and the program does not
 //! notice. Method: programs of Debian under strace and recorded; fixtures that make calls in every way, natively and recorded.
 
-use std::collections::{BTreeMap, HashSet};
+#[path = "syscalls/arguments.rs"]
+mod arguments;
+#[path = "syscalls/beside_strace.rs"]
+mod beside_strace;
+
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use e2e::{
-    Comparison, Hindsight, Nesting, Program, Recording, Scratch, Status, compiled, fixture_artifact,
-};
-use serde_json::json;
+use e2e::{Comparison, Hindsight, Nesting, Program, Scratch, Status, compiled, fixture_artifact};
 
-/// Calls that only strace sees, those that loading the runtime has already made (the heap), and those that the runtime
-/// replaces (docs/limits.md).
-const NOT_COMPARED: [&str; 5] = [
-    "rt_sigreturn",
-    "restart_syscall",
-    "brk",
-    "getrandom",
-    "prlimit64",
-];
-/// The C library loads this file once, and has already done so for the runtime's loader.
-const LOADED_BEFORE: &str = "gconv-modules.cache";
-/// It opens it, looks at its size, maps it, closes it and wakes threads that wait for it.
-const LOADING: [&str; 5] = ["openat", "newfstatat", "mmap", "close", "futex"];
-
-/// A call: name, arguments, result, error.
-#[derive(Clone, Debug, PartialEq)]
-struct Call {
-    name: String,
-    args: String,
-    result: String,
-}
-
-/// Calls by thread, in the order in which the threads appear.
-fn by_thread(calls: Vec<(String, Call)>) -> Vec<Vec<Call>> {
-    let mut numbers = BTreeMap::new();
-    let mut threads: Vec<Vec<Call>> = Vec::new();
-    for (tid, call) in calls {
-        let index = *numbers.entry(tid).or_insert(threads.len());
-        if index == threads.len() {
-            threads.push(Vec::new());
-        }
-        threads[index].push(call);
-    }
-    threads
-}
-
-/// Runs a program under strace. Returns the calls of each thread.
-///
-/// Python's own allocator would map one more or one less arena, by the address at which the kernel maps them.
-fn traced(folder: &Path, program: &Path, args: &[&str]) -> Vec<Vec<Call>> {
-    let log = folder.with_extension("strace");
-    let log_text = log.to_str().expect("the folder's name is text");
-    let ended = Program::new("/usr/bin/strace", folder)
-        .args(["-f", "-o", log_text, "-e", "signal=none"])
-        .args([program])
-        .args(args)
-        .env("PYTHONHASHSEED", "0")
-        .env("PYTHONMALLOC", "malloc")
-        .run();
-    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
-    let text = fs::read_to_string(&log).expect("strace has written its log");
-    let mut calls = Vec::new();
-    let mut open: BTreeMap<&str, usize> = BTreeMap::new();
-    for line in text.lines() {
-        let (tid, rest) = line.split_once(' ').expect("lines begin with the thread");
-        let rest = rest.trim_start();
-        if let Some(resumed) = rest.strip_prefix("<... ") {
-            let index = open.remove(tid).expect("it was interrupted before");
-            let (_, after) = resumed.split_once(" resumed>").expect("that is their form");
-            let call: &mut (String, Call) = &mut calls[index];
-            finish(&mut call.1, after);
-            continue;
-        }
-        let Some((name, after)) = rest.split_once('(') else {
-            continue;
-        };
-        if name.contains(' ') {
-            continue;
-        }
-        let mut call = Call {
-            name: name.to_owned(),
-            args: String::new(),
-            result: String::new(),
-        };
-        if let Some(begun) = after.strip_suffix(" <unfinished ...>") {
-            call.args = begun.to_owned();
-            open.insert(tid, calls.len());
-        } else {
-            finish(&mut call, after);
-        }
-        calls.push((tid.to_owned(), call));
-    }
-    by_thread(calls)
-}
-
-/// Parses the rest of a line: arguments, result.
-fn finish(call: &mut Call, rest: &str) {
-    let (args, result) = rest.rsplit_once(" = ").unwrap_or((rest, "?"));
-    call.args
-        .push_str(args.trim_end().strip_suffix(')').unwrap_or(args));
-    let mut words = result.split(' ');
-    let value = words.next().unwrap_or_default();
-    call.result = match value {
-        "-1" => format!("-1 {}", words.next().unwrap_or_default()),
-        value => value.to_owned(),
-    };
-}
-
-/// The recorded calls of each thread.
-fn recorded(recording: &Recording) -> Vec<Vec<Call>> {
-    let rows = recording.rows("SELECT tid, name, args, result, errno FROM syscalls ORDER BY seq");
-    let calls = rows.iter().map(|row| {
-        let text = |column: &str| row[column].as_str().unwrap_or_default().to_owned();
-        let result = match (row["result"].as_i64(), row["errno"].as_str()) {
-            (Some(_), Some(errno)) => format!("-1 {errno}"),
-            (Some(result), None) => result.to_string(),
-            (None, _) => "?".to_owned(),
-        };
-        let call = Call {
-            name: text("name"),
-            args: text("args"),
-            result,
-        };
-        (row["tid"].to_string(), call)
-    });
-    by_thread(calls.collect())
-}
-
-fn names(calls: &[Call], left_out: &[&str]) -> Vec<String> {
-    let names = calls.iter().map(|call| call.name.clone());
-    names
-        .filter(|name| !left_out.contains(&name.as_str()))
-        .collect()
-}
-
-fn files_for(folder: &Path) {
-    fs::create_dir_all(folder.join("more")).expect("the folder can be made");
-    fs::write(folder.join("words"), "pear\nfig\napple\n".repeat(400)).expect("it can be written");
-    fs::write(folder.join("more/list.txt"), "one\ntwo\n").expect("it can be written");
-    fs::write(folder.join("main.rs"), "fn main() {}\n").expect("it can be written");
-}
-
-/// Calls of the dynamic linker, and of constructors of libraries, before the program's entry point.
-const BEFORE_ENTRY: [&str; 26] = [
-    "execve",
-    "brk",
-    "arch_prctl",
-    "mmap",
-    "access",
-    "openat",
-    "newfstatat",
-    "fstat",
-    "read",
-    "pread64",
-    "close",
-    "mprotect",
-    "munmap",
-    "set_tid_address",
-    "set_robust_list",
-    "rseq",
-    "prlimit64",
-    "statfs",
-    "faccessat",
-    "faccessat2",
-    "stat",
-    "readlink",
-    "uname",
-    "getrandom",
-    "lseek",
-    "futex",
-];
-
-fn leave_out_loading(calls: &mut Vec<Call>) {
-    let is_there = |call: &Call| call.args.contains(LOADED_BEFORE) && call.result != "-1 ENOENT";
-    if let Some(at) = calls.iter().position(is_there) {
-        let loading = calls.splice(at..at + LOADING.len(), []);
-        let loading: Vec<Call> = loading.collect();
-        assert_eq!(names(&loading, &[]), LOADING);
-    }
-}
-
-/// A recorded program has more mappings than others, and reads their list in more steps.
-fn leave_out_mappings(calls: &mut Vec<Call>) {
-    let mut is_reading = false;
-    calls.retain(|call| {
-        is_reading = match call.name.as_str() {
-            "openat" => call.args.contains("\"/proc/self/maps\""),
-            "close" => false,
-            _ => is_reading,
-        };
-        !(is_reading && call.name == "read")
-    });
-}
-
-/// Runs a program both ways, and compares its main thread from the entry point on. Returns both.
-fn compared(program: &str, args: &[&str]) -> (Vec<Call>, Vec<Call>) {
-    compared_with(program, args, &[])
-}
-
-/// The same with more options of `record`.
-fn compared_with(program: &str, args: &[&str], options: &[&str]) -> (Vec<Call>, Vec<Call>) {
-    let scratch = Scratch::new("beside_strace");
-    let (one, other) = (scratch.join("native/x"), scratch.join("record/x"));
-    files_for(&one);
-    files_for(&other);
-    let mut expected = traced(&one, Path::new(program), args).swap_remove(0);
-    let run = Program::new(program, &other)
-        .args(args)
-        .env("PYTHONHASHSEED", "0")
-        .env("PYTHONMALLOC", "malloc");
-    let recording =
-        Hindsight::recorded(&scratch, "rec", &[&["--syscalls"], options].concat(), &run);
-    let mut found = recorded(&recording).swap_remove(0);
-    for calls in [&mut expected, &mut found] {
-        calls.retain(|call| !NOT_COMPARED.contains(&call.name.as_str()));
-        leave_out_mappings(calls);
-    }
-    leave_out_loading(&mut expected);
-    let (wanted, got) = (names(&expected, &[]), names(&found, &[]));
-    assert!(!got.is_empty(), "{program}: nothing was recorded");
-    assert!(
-        wanted.ends_with(&got),
-        "{program} {args:?}\nstrace:   {wanted:?}\nrecorded: {got:?}"
-    );
-    for name in &wanted[..wanted.len() - got.len()] {
-        assert!(
-            BEFORE_ENTRY.contains(&name.as_str()),
-            "{program}: {name} is missing"
-        );
-    }
-    let check = recording.command("check", &[]);
-    assert_eq!(check.status, Status::Code(0), "{}", check.text());
-    let before = expected.len() - found.len();
-    (expected.split_off(before), found)
-}
+use arguments::{OTHER_RESULTS, comparable, masked, same_but_for_addresses};
+use beside_strace::{Call, both_ways, compared, compared_with, files_for, names, recorded, traced};
 
 macro_rules! same_calls_as_strace {
     ($($fact:ident: $program:expr, [$($arg:literal),*];)*) => {$(
@@ -279,89 +58,6 @@ fn rustfmt_formats_a_file() {
         expected.iter().any(|args| args.contains("main.rs")),
         "{expected:?}"
     );
-}
-
-/// Compares two calls in which each argument is an address in both, or in neither.
-fn same_but_for_addresses(wanted: &Call, got: &Call) {
-    assert_eq!(masked(&got.args), masked(&wanted.args), "{wanted:?}");
-}
-
-/// Arguments in which each hexadecimal number, which may be an address, is the same word.
-fn masked(args: &str) -> String {
-    let mut text = String::new();
-    let mut rest = args;
-    while let Some((before, after)) = rest.split_once("0x") {
-        text += before;
-        text += "ADDRESS";
-        rest = after.trim_start_matches(|c: char| c.is_ascii_hexdigit());
-    }
-    text + rest
-}
-
-/// Arguments, counted from 0, that are not as strace shows them (docs/limits.md), or differ from run to run.
-const OTHER_ARGUMENTS: [(&str, usize); 8] = [
-    ("sigaltstack", 1),
-    ("sched_getaffinity", 2),
-    ("sysinfo", 0),
-    ("statx", 2),
-    ("statx", 3),
-    ("statx", 4),
-    ("statfs", 1),
-    ("fstatfs", 1),
-];
-/// Calls whose results are numbers of processes.
-const OTHER_RESULTS: [&str; 3] = ["gettid", "getpid", "set_tid_address"];
-
-/// Separates arguments at the commas that are in no brackets and no text.
-fn separated(args: &str) -> Vec<&str> {
-    let (mut parts, mut from) = (Vec::new(), 0);
-    let (mut depth, mut in_text, mut is_escaped) = (0, false, false);
-    for (at, c) in args.char_indices() {
-        match c {
-            _ if is_escaped => is_escaped = false,
-            '\\' if in_text => is_escaped = true,
-            '"' => in_text = !in_text,
-            _ if in_text => {}
-            '[' | '{' | '(' => depth += 1,
-            ']' | '}' | ')' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(args[from..at].trim());
-                from = at + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(args[from..].trim());
-    parts
-}
-
-/// Arguments without those that are not compared, without strace's remarks, and without what a call found: strace shows that with
-/// the result.
-fn comparable(call: &Call) -> Call {
-    let mut args = separated(&call.args);
-    for (name, index) in OTHER_ARGUMENTS {
-        if name == call.name {
-            args[index] = "*";
-        }
-    }
-    let args = args.iter().map(|arg| {
-        let arg = arg.split_once(" /* ").map_or(*arg, |(before, _)| before);
-        match call.name.as_str() {
-            "poll" => arg.split_once(" => ").map_or(arg, |(before, _)| before),
-            _ => arg,
-        }
-    });
-    let args: Vec<&str> = args.collect();
-    let is_other = OTHER_RESULTS.contains(&call.name.as_str());
-    Call {
-        name: call.name.clone(),
-        args: args.join(", "),
-        result: if is_other {
-            "*".to_owned()
-        } else {
-            call.result.clone()
-        },
-    }
 }
 
 #[test]
@@ -518,6 +214,47 @@ fn each_thread_has_its_calls() {
         // A thread waits for another only if that has not finished.
         let left_out = ["futex", "rt_sigreturn", "restart_syscall", "brk"];
         assert_eq!(names(got, &left_out), names(wanted, &left_out));
+    }
+}
+
+/// Three threads, each of which reads a file of its own and asks for one that is not there.
+const THREADS: &str = "
+import os, threading
+files = [os.open('words', os.O_RDONLY) for n in range(3)]
+def work(n):
+    for k in range(4):
+        os.pread(files[n], 10 * n + k, n)
+    try:
+        os.stat('missing%d' % n)
+    except OSError:
+        os.lseek(files[n], n, 0)
+threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+[os.close(file) for file in files]
+";
+/// A thread waits for another only if that has not finished, and takes memory where the kernel has some.
+const BY_CHANCE: [&str; 5] = ["futex", "mmap", "munmap", "mprotect", "madvise"];
+
+/// The main thread is one of them.
+#[test]
+fn each_thread_of_python_has_its_calls_and_results_in_order() {
+    let args = ["-S", "-c", THREADS];
+    let (expected, found) = both_ways("/usr/bin/python3", &args, &[], &BY_CHANCE);
+    assert_eq!((expected.len(), found.len()), (4, 4));
+    let is_number = |name: &str| OTHER_RESULTS.contains(&name) || name.starts_with("clone");
+    for (thread, (wanted, got)) in expected.iter().zip(&found).enumerate() {
+        assert_eq!(names(got, &[]), names(wanted, &[]), "thread {thread}");
+        for (wanted, got) in wanted.iter().zip(got) {
+            if !is_number(&wanted.name) && !wanted.result.starts_with("0x") {
+                assert_eq!(got.result, wanted.result, "thread {thread}: {wanted:?}");
+            }
+        }
+        let reads = got.iter().filter(|call| call.name == "pread64");
+        let missing = got.iter().filter(|call| call.result == "-1 ENOENT");
+        if thread > 0 {
+            assert_eq!((reads.count(), missing.count()), (4, 1), "thread {thread}");
+        }
     }
 }
 
@@ -699,74 +436,4 @@ fn nothing_is_recorded_that_was_not_asked_for() {
     assert_eq!(recording.number("SELECT count(*) FROM files"), 0);
     let skipped = "SELECT count(*) FROM probes WHERE function LIKE 'system call%'";
     assert_eq!(recording.number(skipped), 0);
-}
-
-#[test]
-fn files_have_their_bytes() {
-    let scratch = Scratch::new("files");
-    files_for(scratch.path());
-    let program = Program::new("/bin/cp", scratch.path()).args(["words", "copy"]);
-    let (_, recording) = Hindsight::record(&scratch, &["--syscalls"], &program);
-    let size = i64::try_from("pear\nfig\napple\n".repeat(400).len()).expect("it is small");
-    for (path, column) in [("words", "bytes_read"), ("copy", "bytes_written")] {
-        let row = recording.row(&format!(
-            "SELECT opened_by, {column} AS bytes, closed_seq > opened_seq AS closed FROM files WHERE path = '{path}'"
-        ));
-        assert_eq!(row["opened_by"], "openat", "{row:?}");
-        assert_eq!(row["bytes"], size, "{row:?}");
-        assert_eq!(row["closed"], true, "{row:?}");
-    }
-}
-
-/// The call that created a process, and the process's status as its parent received it.
-#[test]
-fn processes_have_their_ends() {
-    let scratch = Scratch::new("processes_table");
-    let program = Program::new(fixture_artifact("happens", "happens"), scratch.path()).ending(5);
-    let (_, recording) = Hindsight::record(&scratch, &["--syscalls"], &program);
-    let rows = recording.rows(
-        "SELECT parent, program, made_by, exit_code, exit_signal, ended_seq > seq AS waited FROM processes ORDER BY seq",
-    );
-    let own = recording.number("SELECT value FROM events WHERE kind = 'process_start'");
-    assert_eq!(rows.len(), 4, "{rows:#?}");
-    let (begun, forked) = (&rows[0], &rows[1]);
-    let (spawned, executed) = (&rows[2], &rows[3]);
-    let path = begun["program"].as_str().expect("text");
-    assert!(path.ends_with("happens"), "{begun:#?}");
-    // The recorder started it.
-    assert!(
-        begun["parent"]
-            .as_i64()
-            .is_some_and(|parent| parent > 1 && parent != own),
-        "{begun:#?}"
-    );
-    assert_eq!(forked["parent"], own);
-    assert_eq!(
-        (&forked["exit_code"], &forked["waited"]),
-        (&json!(3), &json!(true)),
-        "{forked:#?}"
-    );
-    assert!(["clone", "fork"].contains(&forked["made_by"].as_str().expect("text")));
-    assert_eq!(spawned["exit_code"], 0, "{spawned:#?}");
-    assert!(
-        ["clone3", "clone", "vfork"].contains(&spawned["made_by"].as_str().expect("text")),
-        "{spawned:#?}"
-    );
-    assert_eq!(executed["made_by"], "execve");
-    let path = executed["program"].as_str().expect("text");
-    assert!(path.ends_with("happens"), "{path}");
-    assert_eq!(executed["parent"], begun["parent"], "{executed:#?}");
-    let called = recording.row(
-        "SELECT c.function FROM processes p JOIN calls c ON c.start_seq = p.call ORDER BY p.seq LIMIT 1",
-    );
-    assert_eq!(called["function"], "forks");
-    // Without system calls it is only known that there was one.
-    let scratch = Scratch::new("processes_plain");
-    let (_, recording) = Hindsight::record(&scratch, &[], &program);
-    let row =
-        recording.row("SELECT made_by, exit_code FROM processes ORDER BY seq LIMIT 1 OFFSET 1");
-    assert_eq!(
-        (&row["made_by"], row["exit_code"].is_null()),
-        (&json!("fork"), true)
-    );
 }

@@ -51,6 +51,13 @@ fn files_below(folder: &Path, endings: &[&str], found: &mut Vec<String>) {
 }
 
 fn files(endings: &[&str]) -> Vec<String> {
+    let found = files_of(endings);
+    assert!(found.len() > 10, "{endings:?}: {found:?}");
+    found
+}
+
+/// The same where there may be few.
+fn files_of(endings: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for name in CRATES {
         files_below(&root().join(name), endings, &mut found);
@@ -58,7 +65,6 @@ fn files(endings: &[&str]) -> Vec<String> {
     found.sort();
     // One crate lies in the folder of another.
     found.dedup();
-    assert!(found.len() > 10, "{endings:?}: {found:?}");
     found
 }
 
@@ -87,6 +93,34 @@ fn every_file_begins_with_what_it_is() {
     assert!(wrong.is_empty(), "without //! at the top: {wrong:#?}");
 }
 
+/// The beginnings of a file that says in a comment what it is, by the endings of names.
+const HEADS: [(&str, &[&str]); 7] = [
+    (".c", &["//", "/*"]),
+    (".h", &["//", "/*"]),
+    (".cc", &["//", "/*"]),
+    (".cpp", &["//", "/*"]),
+    (".js", &["//", "/*"]),
+    (".S", &["//", "/*", "# "]),
+    (".py", &["\"\"\"", "# "]),
+];
+
+#[test]
+fn every_file_of_another_language_begins_with_what_it_is() {
+    let mut wrong = Vec::new();
+    for (ending, heads) in HEADS {
+        for path in files_of(&[ending]) {
+            let text = read(&path);
+            let is_for_a_shell = text.starts_with("#!");
+            let first = text.lines().nth(usize::from(is_for_a_shell));
+            let first = first.unwrap_or_default();
+            if !heads.iter().any(|head| first.starts_with(head)) {
+                wrong.push(path);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "without a comment at the top: {wrong:#?}");
+}
+
 /// The next step is separate data, and is never parsed from the message: a name in the message may contain a semicolon
 /// too.
 #[test]
@@ -106,16 +140,18 @@ fn no_source_cuts_a_text_at_a_semicolon() {
     assert!(wrong.is_empty(), "texts are cut at \"; \": {wrong:#?}");
 }
 
-/// Strings in tests may contain anything; the compiler checks names (`non_ascii_idents`).
+/// Tests may contain any text in strings; the compiler checks names (`non_ascii_idents`).
 #[test]
-fn comments_are_ascii() {
+fn comments_and_code_are_ascii() {
     let mut wrong = Vec::new();
     for path in files(&[".rs", ".c", ".h", ".S", ".js", ".py", ".toml"]) {
+        let mut is_in_tests = path.contains("/tests/");
         for (number, line) in read(&path).lines().enumerate() {
+            is_in_tests |= line == "#[cfg(test)]";
             let is_comment = ["//", "#", "/*", " *"]
                 .iter()
                 .any(|sign| line.trim_start().starts_with(sign.trim_start()));
-            if is_comment && !line.is_ascii() {
+            if (is_comment || !is_in_tests) && !line.is_ascii() {
                 wrong.push(format!("{path}:{}: {line}", number + 1));
             }
         }
@@ -210,8 +246,9 @@ fn nothing_public_is_named_only_once() {
         .collect();
     let mut uses: HashMap<&str, usize> = HashMap::new();
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    for (text, _) in &texts {
-        for word in text.split(|c| !is_word(c)) {
+    let code = |line: &&str| !line.trim_start().starts_with("//");
+    for line in texts.iter().flat_map(|(text, _)| text.lines()).filter(code) {
+        for word in line.split(|c| !is_word(c)) {
             *uses.entry(word).or_default() += 1;
         }
     }

@@ -10,8 +10,8 @@ use std::{
 };
 
 use e2e::{
-    Comparison, Ended, Hindsight, Live, Nesting, Program, Scratch, Status, fixture_artifact,
-    workspace_dir,
+    Comparison, Ended, Hindsight, Live, Nesting, Program, Scratch, Signal, Status,
+    fixture_artifact, wait_until, workspace_dir,
 };
 
 /// The quick programs, each with the default filters and with every function of every library. Each run has its own
@@ -197,6 +197,7 @@ fn parts_of_functions_are_not_recorded() {
         ("work.cold", None),
         ("aside", Some("not come there by an ordinary call")),
         ("entered", Some("inside the patched bytes")),
+        ("split.part.1", Some("nothing calls it")),
     ] {
         assert_eq!(both.recording.calls_of(function), 0, "{function}");
         let Some(reason) = reason else {
@@ -207,6 +208,8 @@ fn parts_of_functions_are_not_recorded() {
         );
         assert_eq!(both.recording.number(&said), 1, "{function}");
     }
+    // A part that is called is a function.
+    assert_eq!(both.recording.calls_of("split.part.0"), 1000);
 }
 
 /// A user without permission to raise limits gets an error with the next step.
@@ -533,6 +536,31 @@ fn sanitizers_are_found_wherever_they_are() {
     ] {
         let program = fixture_artifact("sanitized", artifact);
         assert_refused(artifact, &program, sanitizer, "build it without");
+    }
+}
+
+/// They are refused in a process that runs already, which goes on.
+#[test]
+fn sanitizers_are_refused_in_running_processes() {
+    for (artifact, sanitizer) in [
+        ("thread_waits", "ThreadSanitizer"),
+        ("memory_waits", "MemorySanitizer"),
+    ] {
+        let live = Live::new(artifact);
+        let program = fixture_artifact("sanitized", artifact);
+        let running = Program::new(&program, live.scratch.path()).start();
+        let pid = running.pid().to_string();
+        wait_until("the program", || {
+            let exe = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+            (exe == program.canonicalize().ok()?).then_some(())
+        });
+        for words in [&["record", "--attach", &pid][..], &["attach", &pid]] {
+            let ended = live.command(words).run();
+            assert_eq!(ended.status, Status::Code(4), "{}", ended.errors());
+            assert!(ended.errors().contains(sanitizer), "{}", ended.errors());
+        }
+        running.signal(Signal::TERM);
+        assert_eq!(running.finish().status, Status::Signal(15), "{artifact}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use e2e::{Program, Scratch};
+use e2e::{Live, Program, Scratch, Status, wait_until};
 use serde_json::Value;
 
 use crate::{build, compare, ends_with, record};
@@ -144,6 +144,52 @@ fn messages_of_logpoints_are_compared() {
     ends_with(&ended, 1);
     ignore(&scratch, "\"events\"");
     ends_with(&compare(&scratch, &["one", "three"]), 0);
+}
+
+const THROWN: &str = r#"#include <cstdio>
+struct Small { int value; };
+struct Large { int value; };
+static int attempt(int n) { try { throw WHAT{n}; } catch (const WHAT &error) { return error.value; } }
+int step(int n) { return attempt(n) - n; }
+int main() { return step(3); }
+"#;
+
+/// The function that throws and catches is not recorded. A session that stops at each throw records it.
+#[test]
+fn other_types_of_exceptions_are_a_difference() {
+    let live = Live::new("compare-thrown");
+    let mut runs = Vec::new();
+    for (name, what) in [("one", "Small"), ("again", "Small"), ("two", "Large")] {
+        let folder = live.scratch.join(name);
+        fs::create_dir(&folder).expect("the test's folder is writable");
+        fs::write(folder.join("app.cc"), THROWN).expect("the test's folder is writable");
+        build(&folder, &format!("g++ -O0 -g -DWHAT={what} -o app app.cc"));
+        let options = ["--stop-on-entry", "-f", "step", "-f", "main"];
+        let report = live.start(&options, &folder.join("app"), &[]);
+        live.ask(&["catch", "throw"]);
+        assert_eq!(live.moved(&["continue"])["what"], what);
+        assert_eq!(live.run_to_end(), 0);
+        runs.push(report["recording"].as_str().expect("a path").to_owned());
+    }
+    let compared = |other: &str| {
+        wait_until("both recordings are complete", || {
+            let ended = compare(&live.scratch, &[&runs[0], other]);
+            (ended.status != Status::Code(3)).then_some(ended)
+        })
+    };
+    ends_with(&compared(&runs[1]), 0);
+    let ended = compared(&runs[2]);
+    ends_with(&ended, 1);
+    let text = ended.text();
+    assert!(
+        text.contains("exception differs: A Small first_chance"),
+        "{text}"
+    );
+    assert!(text.contains("B Large first_chance"), "{text}");
+    ignore(&live.scratch, "\"events\", \"output\", \"exit\"");
+    ends_with(&compared(&runs[2]), 1);
+    ignore(&live.scratch, "\"exceptions\"");
+    ends_with(&compared(&runs[2]), 0);
 }
 
 const TWO_THREADS: &str = r#"#include <pthread.h>

@@ -2,6 +2,7 @@
 //! cannot be compared. Method: real programs with address randomisation; a list of edits (`bugs.txt`), each built, recorded and
 //! compared with the unchanged build; damaged and mismatched recordings.
 
+mod accepted;
 mod alike;
 mod blame;
 mod bugs;

@@ -1,8 +1,11 @@
 //! Two recordings side by side at the prompt.
 
-use e2e::{Ended, Hindsight, Scratch};
+use std::fs;
+
+use e2e::{Ended, Hindsight, Program, Scratch};
 
 use crate::verdicts::with_a_bug;
+use crate::{build, record};
 
 /// Runs lines at the prompt of a recording.
 fn prompt(scratch: &Scratch, recording: &str, lines: &[&str]) -> Ended {
@@ -64,16 +67,43 @@ fn differences_are_gone_through_in_both() {
     }
 }
 
+const LATER: &str = r#"#include <stdio.h>
+int prepare(int n) { return n - n; }
+int step(int n) { return n * 3; }
+int main(void) {
+  int sum = FIRST;
+  for (int i = 0; i < 20; i++) sum += step(i);
+  printf("%d\n", sum);
+}
+"#;
+
+/// The event at which the call `step(n)` begins.
+fn event_of_step(scratch: &Scratch, recording: &str, n: u32) -> u64 {
+    let sql = format!("SELECT start_seq FROM calls WHERE function = 'step' AND args = 'n={n}'");
+    let asked = Hindsight::command(scratch, &["sql", recording, &sql, "--json"]).run();
+    asked.result()[0]["start_seq"].as_u64().expect("a number")
+}
+
 #[test]
 fn goto_moves_both_to_what_belongs_together() {
     let scratch = Scratch::new("prompt-goto");
-    with_a_bug(&scratch);
-    let lines = ["goto first", "compare bad", "goto 100"];
-    let text = prompt(&scratch, "good", &lines).text();
+    fs::write(scratch.join("app.c"), LATER).expect("the test's folder is writable");
+    // The second build makes one more call before.
+    for (name, first) in [("good", "0"), ("bad", "prepare(1)")] {
+        fs::create_dir(scratch.join(name)).expect("the test's folder is writable");
+        let gcc = format!("gcc -O0 -g '-DFIRST={first}' -o {name}/app app.c");
+        build(scratch.path(), &gcc);
+        let app = Program::new(scratch.join(name).join("app"), scratch.path());
+        record(&scratch, name, &[], &app);
+    }
+    let [in_a, in_b] = ["good", "bad"].map(|name| event_of_step(&scratch, name, 7));
+    assert_eq!(in_b, in_a + 2);
+    let place = format!("goto {in_a}");
+    let text = prompt(&scratch, "good", &["goto first", "compare bad", &place]).text();
     let (a, b) = text.rsplit_once("B bad\n").expect("both sides");
     let a = a.rsplit_once("next difference").expect("a summary").1;
-    assert_eq!(number(a, "at event "), 100, "{text}");
-    assert_eq!(number(b, "at event "), 100, "{text}");
+    assert_eq!(number(a, "at event "), in_a, "{text}");
+    assert_eq!(number(b, "at event "), in_b, "{text}");
     let last = prompt(&scratch, "good", &["compare bad", "goto last"]);
     let text = last.text();
     assert_eq!(

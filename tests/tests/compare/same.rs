@@ -2,12 +2,23 @@
 
 use std::fs;
 
-use e2e::{Program, Scratch, fixture_artifact, fixture_source};
+use e2e::{Live, Program, Scratch, Status, fixture_artifact, fixture_source, wait_until};
 
 use crate::{build, compare, ends_with, record};
 
+/// At fixed addresses these tests would show nothing.
+fn assert_random_addresses() {
+    let mode = fs::read_to_string("/proc/sys/kernel/randomize_va_space").expect("Linux has it");
+    assert_ne!(
+        mode.trim(),
+        "0",
+        "the kernel maps programs at fixed addresses: set kernel.randomize_va_space to 2"
+    );
+}
+
 /// Records a program twice and compares.
 fn is_same_twice(name: &str, options: &[&str], program: impl Fn(&Scratch) -> Program) {
+    assert_random_addresses();
     let scratch = Scratch::new(&format!("same-{name}"));
     let program = program(&scratch);
     record(&scratch, "one", options, &program);
@@ -19,6 +30,11 @@ fn is_same_twice(name: &str, options: &[&str], program: impl Fn(&Scratch) -> Pro
         ended.text()
     );
     ends_with(&ended, 0);
+    let found = compare(&scratch, &["one", "two", "--json"]).result();
+    let is_random = !options.contains(&"--no-aslr");
+    for side in ["a", "b"] {
+        assert_eq!(found[side]["random_addresses"], is_random, "{name}");
+    }
 }
 
 fn fixture_is_same(fixture: &str, artifact: &str, args: &[&str]) {
@@ -154,6 +170,57 @@ fn threads_belong_together_in_the_order_of_their_creation() {
         let told = ended.text();
         assert!(told.contains("compared in 5 threads"), "{run}: {told}");
         assert!(told.contains("the same"), "{run}: {told}");
+        ends_with(&ended, 0);
+    }
+}
+
+const THROWS: &str = r#"#include <cstdio>
+#include <pthread.h>
+template <long N> struct Error { long value; };
+template <long N> long attempt(long i) {
+  try { throw Error<N>{i}; } catch (const Error<N> &error) { return error.value; }
+}
+static long results[4];
+template <long N> void *worker(void *of) {
+  for (long i = 0; i < 3; i++)
+    results[N] += attempt<N>(i);
+  return of;
+}
+int main() {
+  void *(*workers[4])(void *) = {worker<0>, worker<1>, worker<2>, worker<3>};
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) pthread_create(&threads[i], nullptr, workers[i], nullptr);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], nullptr);
+  for (long result : results) std::printf("%ld\n", result);
+}
+"#;
+
+/// A session that stops at each throw records it.
+#[test]
+fn events_of_threads_belong_together_as_their_calls_do() {
+    let live = Live::new("same-events");
+    let program = live.scratch.join("throws");
+    fs::write(live.scratch.join("throws.cc"), THROWS).expect("the test's folder is writable");
+    build(
+        live.scratch.path(),
+        "g++ -O0 -g -pthread -o throws throws.cc",
+    );
+    let run = || {
+        let report = live.start(&["--stop-on-entry"], &program, &[]);
+        live.ask(&["catch", "throw"]);
+        live.ask(&["logpoint", "throws.cc:10", "round {i}"]);
+        let ended = || live.ask(&["continue"])["status"] == "ended";
+        assert_eq!((0..20).take_while(|_| !ended()).count(), 12);
+        report["recording"].as_str().expect("a path").to_owned()
+    };
+    let runs: Vec<String> = (0..6).map(|_| run()).collect();
+    for run in &runs[1..] {
+        let ended = wait_until("both recordings are complete", || {
+            let ended = compare(&live.scratch, &[&runs[0], run, "--full"]);
+            (ended.status != Status::Code(3)).then_some(ended)
+        });
+        let told = ended.text();
+        assert!(told.contains("compared in 5 threads"), "{run}: {told}");
         ends_with(&ended, 0);
     }
 }

@@ -311,6 +311,20 @@ int main() { Big big; double factor = 2; return look(big, factor) & 1; }
     assert!(said.starts_with("type = struct Big {"), "{said}");
 }
 
+/// A name that was refused is not offered again.
+#[test]
+fn a_static_member_is_offered_with_its_class() {
+    let source = "namespace n { struct K { static int kept; }; int K::kept = 5; }\n\
+        int main() { return n::K::kept - 5; }\n";
+    let live = Live::new("gdb-static-members");
+    let program = compiled(&live.scratch, "kept.cc", source, &["-g", "-O0"]);
+    live.start(&["--break", "main"], &program, &[]);
+    let said = prompt(&live, &["print kept", "print n::K::kept"]);
+    assert!(said.contains("did you mean \"n::K::kept\"?"), "{said}");
+    assert!(!said.contains("did you mean \"kept\"?"), "{said}");
+    assert!(said.contains("$1 = 5\n"), "{said}");
+}
+
 /// Units before an address. What follows begins where they do, one unit at a time.
 #[test]
 fn memory_before_an_address_is_shown_as_in_gdb() {

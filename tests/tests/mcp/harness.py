@@ -27,14 +27,18 @@ class Tools:
         self.seen = ""
 
     async def text(self, tool, **arguments):
-        """Returns the text of a result; raises Failure where the tool refuses."""
+        """Returns the text of a result within its budget; raises Failure where the tool refuses."""
+        return await self.within(arguments.get("budget", 2000), tool, **arguments)
+
+    async def within(self, most, tool, **arguments):
+        """Returns the text of a result with at most so many tokens; raises Failure where the tool refuses."""
         result = await self.client.call_tool(tool, arguments)
         assert len(result.content) == 1, result
         assert result.structured_content is None, "the same thing twice"
         text = result.content[0].text
         self.calls += 1
         tokens = len(TOKENIZER.encode(text))
-        assert tokens <= arguments.get("budget", 2000), f"{tool}: {tokens} tokens\n{text}"
+        assert tokens <= most, f"{tool}: {tokens} tokens\n{text}"
         self.tokens += tokens
         self.seen += text
         if result.is_error:

@@ -324,7 +324,7 @@ async def orders(tools, program):
     end = await tools("debug_wait", sessionId=session)
     said = await tools.text("debug_overview", recording=end["recording"])
     assert end["exitCode"] == 1 and "database disk image" in said, said
-    suspect = int(re.search(r"debug_why of (\d+)", said)[1])
+    suspect = int(re.search(r'debug_why {"of":(\d+)}', said)[1])
     chain = await tools.text("debug_why", recording=end["recording"], of=suspect)
     origin, place, line = re.search(r"same value inside it: (\w+)\(.*called at (\S+):(\d+)", chain).groups()
     # It stopped there in a run whose addresses are those of the next one.
@@ -357,7 +357,7 @@ async def rules(tools, program):
     end = await tools("debug_wait", sessionId=session)
     said = await tools.text("debug_overview", recording=end["recording"])
     assert end["exitCode"] == 1 and "C stack overflow" in said, said
-    suspect = int(re.search(r"debug_why of (\d+)", said)[1])
+    suspect = int(re.search(r'debug_why {"of":(\d+)}', said)[1])
     chain = await tools.text("debug_why", recording=end["recording"], of=suspect)
     checker = re.search(r"called by (\w+)", chain)[1]
     stop = await tools("debug_launch", program=program, noAslr=True, breakAt=[checker])

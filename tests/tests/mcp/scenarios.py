@@ -6,23 +6,35 @@ import sys
 
 from harness import TOKENIZER, Failure, another, line_of, run
 
+ALL = (
+    "debug_launch", "debug_attach", "debug_session", "debug_overview", "debug_state", "debug_query", "debug_sql", "debug_history",
+    "debug_why", "debug_object", "debug_compare", "debug_goto", "debug_source", "debug_read", "debug_write", "debug_breakpoint",
+    "debug_logpoint", "debug_continue", "debug_wait", "debug_full", "debug_trace", "debug_note",
+)
+
 
 async def live(tools, program, source):
-    """A suspicious value in the trace; a conditional breakpoint; other variables at the stop; a write; the root cause."""
+    """A suspicious value in the trace; a conditional breakpoint; other variables at the stop; the root cause; a write."""
     listed = await tools.client.list_tools()
-    names = {tool.name for tool in listed.tools}
-    assert {"debug_launch", "debug_query", "debug_write"} <= names, names
+    assert sorted(tool.name for tool in listed.tools) == sorted(ALL), listed
     # It may write a file.
     assert [tool for tool in listed.tools if tool.name == "debug_sql"][0].annotations.read_only_hint is False
-    launched = await tools("debug_launch", program=program, args=["frequencies"], stopOnEntry=True)
+    # The trace of a whole run shows the suspicious value.
+    ran = await tools("debug_launch", program=program, args=["frequencies"], functions=["tune"])
+    ran = await tools("debug_wait", sessionId=ran["sessionId"])
+    assert ran["status"] == "exited", ran
+    traced = await tools("debug_query", sessionId=ran["sessionId"], function={"equals": "tune"})
+    given = [call["args"] for call in traced["events"]]
+    assert given == ["frequency=440", "frequency=440", "frequency=-440"], traced
+    await tools("debug_session", sessionId=ran["sessionId"], action="stop")
+
+    launched = await tools(
+        "debug_launch", program=program, args=["frequencies"], stopOnEntry=True, logWrites=["sample_rate"], recording="again"
+    )
     assert launched["status"] == "paused", launched
     session = launched["sessionId"]
     line = line_of(source, "/* tune: set */")
-    made = await tools(
-        "debug_breakpoint",
-        sessionId=session,
-        add=[{"file": "tuner.c", "line": line, "condition": "frequency < 0"}],
-    )
+    made = await tools("debug_breakpoint", sessionId=session, add=[{"function": "tune", "condition": "args[0] < 0"}])
     point = made["breakpoints"][0]
     assert point["line"] == line and point["address"].startswith("0x"), made
     stop = await tools("debug_continue", sessionId=session)
@@ -37,7 +49,11 @@ async def live(tools, program, source):
         targets=[{"variable": "sample_rate"}, {"variable": "buffer_size"}, {"variable": "frequency"}],
     )
     values = {result["variable"]: result["value"] for result in read["results"]}
-    assert values["sample_rate"] == "-44100" and values["buffer_size"] == "512", values
+    assert values == {"sample_rate": "-44100", "buffer_size": "512", "frequency": "-440"}, values
+    wrote = await tools.text("debug_history", sessionId=session, expression="sample_rate", lastWrite=True)
+    assert "sample_rate became -44100, after 44100" in wrote, wrote
+    cause = re.search(r"\((\w+) at \S*?([\w.]+):(\d+)\)", wrote).groups()
+    assert cause == ("configure", "tuner.c", str(line_of(source, "/* configure: bug */"))), wrote
     written = await tools(
         "debug_write", sessionId=session, targets=[{"variable": "sample_rate", "value": 44100}]
     )
@@ -70,7 +86,7 @@ async def recorded(tools, recording, source):
     write = await tools.text(
         "debug_history", recording=recording, at=call["seq"], expression="table.limit", lastWrite=True
     )
-    assert "event" in write, write
+    writer = re.search(r"between event \d+ \((\w+) at ", write)[1]
     changes = await tools("debug_history", recording=recording, expression="table.limit")
     paged = await tools("debug_history", recording=recording, expression="table.limit", budget=150)
     seen = paged["changes"]
@@ -87,10 +103,10 @@ async def recorded(tools, recording, source):
     assert "look_up is a recorded function" in chain and "debug_why of a call's seq" in chain, chain
     negative = next(change for change in changes["changes"] if change["value"].startswith("-"))
     shown = await tools("debug_query", recording=recording, seqFrom=negative["seq"], seqTo=negative["seq"])
-    assert (shown["events"][0]["kind"], shown["events"][0]["function"]) == ("leave", "shrink"), shown
-    shown = await tools.text("debug_source", recording=recording, location="shrink", wholeFunction=True)
-    assert "/* shrink: bug */" in shown, shown
-    assert line_of(source, "/* shrink: bug */")
+    assert (shown["events"][0]["kind"], shown["events"][0]["function"]) == ("leave", writer), shown
+    shown = await tools.text("debug_source", recording=recording, location=writer, wholeFunction=True)
+    faulty = line_of(source, "/* shrink: bug */")
+    assert re.search(rf"^\W*{faulty}\b.*/\* shrink: bug \*/", shown, re.M), shown
     rows = await tools(
         "debug_sql",
         recording=recording,
@@ -112,8 +128,8 @@ async def recorded(tools, recording, source):
     assert 'debug_goto {"to": "last"}' in beyond["hint"], beyond
 
 
-async def filters(tools, recording):
-    """Every filter of debug_query against the same question in SQL."""
+async def filters(tools, recording, threads):
+    """Every filter of debug_query against the same question in SQL; `threads` has two threads."""
 
     async def both(sql, **asked):
         found = await tools("debug_query", recording=recording, limit=1000, budget=10000, **asked)
@@ -152,6 +168,7 @@ async def filters(tools, recording):
     await both(calls + f"parent = {parent}" + end, parent=parent)
     await both(events + "seq between 10 and 20" + end, seqFrom=10, seqTo=20)
     await both(events + "seq <= 20" + end, seqTo=20)
+    await both(events + "seq >= 60" + end, seqFrom=60)
     await both(events + "kind = 'enter'" + end, eventType=["enter"])
     await both(events + "kind in ('leave', 'write')" + end, eventType=["leave", "write"])
     text = (await tools("debug_sql", recording=recording, sql="select text from events where kind = 'stdout' limit 1"))["rows"][0]["text"]
@@ -161,8 +178,19 @@ async def filters(tools, recording):
     await both(events + "text like '%limit%'" + end, text={"contains": "limit"})
     await both(events + "true order by seq desc", order="desc")
     await both(calls + "true order by dur_ns desc, seq", order="duration")
-    one = await tools("debug_query", recording=recording, function={"equals": "look_up"}, limit=2, offset=3)
-    assert len(one["events"]) == 2, one
+    all = await tools("debug_query", recording=recording, function={"equals": "look_up"}, budget=10000)
+    two = await tools("debug_query", recording=recording, function={"equals": "look_up"}, limit=2, offset=3)
+    assert len(two["events"]) == 2 and two["events"] == all["events"][3:5], two
+    total = (await tools("debug_sql", recording=recording, sql="select count(*) as n from events"))["rows"][0]["n"]
+    usual = await tools("debug_query", recording=recording, verbosity="summary", budget=10000)
+    assert len(usual["events"]) == 50 and usual["leftOut"] == total - 50, usual
+    counts = await tools(
+        "debug_sql", recording=threads, sql="select tid, count(*) as n from calls where function = 'work' group by tid order by n"
+    )
+    assert [row["n"] for row in counts["rows"]] == [3, 5], counts
+    for row in counts["rows"]:
+        found = await tools("debug_query", recording=threads, function={"equals": "work"}, threadId=row["tid"])
+        assert [call["threadId"] for call in found["events"]] == [row["tid"]] * row["n"], found
     sizes = []
     for verbosity in ("summary", "standard", "full"):
         page = await tools("debug_query", recording=recording, function={"equals": "look_up"}, limit=1, verbosity=verbosity)
@@ -189,7 +217,7 @@ async def mistakes(tools, recording, FIB):
         ("debug_query", {"recording": recording, "limit": "five"}, "BAD_REQUEST", "limit: string \"five\" is not a whole number"),
         ("debug_query", {"recording": recording, "function": "look_up"}, "BAD_REQUEST", "function: "),
         ("debug_query", {"recording": recording, "eventType": ["nonsense"]}, "BAD_REQUEST", "call, enter, "),
-        ("debug_launch", {"program": FIB, "logWrites": ["nope"]}, None, "nope"),
+        ("debug_launch", {"program": FIB, "logWrites": ["nope"]}, "BAD_REQUEST", "nope"),
         ("debug_launch", {"program": FIB, "breakAt": ["nope_never"], "recording": "refused"}, "INVALID_FUNCTION", "nope_never"),
         ("debug_launch", {"program": FIB, "breakAt": ["nope_never"], "recording": "refused"}, "INVALID_FUNCTION", "nope_never"),
         ("debug_sql", {"recording": recording, "sql": "select functon from calls"}, "BAD_REQUEST", "function"),
@@ -206,26 +234,100 @@ async def mistakes(tools, recording, FIB):
         ("debug_launch", {"program": "./no-such-program"}, "NOT_STARTED", "no-such-program"),
         ("debug_attach", {"pid": 999999999}, "NOT_STARTED", "999999999"),
         ("debug_breakpoint", {"recording": recording, "add": [{"line": 3}]}, "BAD_REQUEST", "place"),
-        ("debug_query", {"recording": recording, "function": {"matches": "("}}, None, ""),
+        ("debug_query", {"recording": recording, "function": {"matches": "("}}, "BAD_REQUEST", "unclosed group"),
         ("debug_read", {"recording": recording, "targets": []}, "BAD_REQUEST", "targets"),
-        ("debug_source", {"recording": recording, "location": "x" * 1_000_000}, None, ""),
+        ("debug_source", {"recording": recording, "location": "x" * 1_000_000}, "INVALID_FUNCTION", "no loaded module has a function xxx"),
     ]:
         error = await tools.refused(tool, **arguments)
-        assert code in (None, error["code"]), (tool, error)
+        assert error["code"] == code, (tool, error)
         told = error["message"] + error.get("hint", "")
         assert word in told and len(told) < 2000, (tool, told[:2000])
     rows = await tools("debug_sql", recording=recording, sql="select 1 as one")
     assert rows["rows"] == [{"one": 1}], rows
+
+    # At a program that stands.
+    await tools("debug_launch", program=FIB, stopOnEntry=True, recording="standing")
+    file = {"file": "fib.c", "line": 99_999}
+    for asked, code in [
+        ({"add": [file]}, "INVALID_LINE"),
+        ({"add": [{**file, "file": "nowhere.c"}]}, "INVALID_FILE"),
+        ({"add": [{"function": "main", "condition": "argc =="}]}, "INVALID_CONDITION"),
+        ({"remove": ["77"]}, "BREAKPOINT_NOT_FOUND"),
+    ]:
+        error = await tools.refused("debug_breakpoint", **asked)
+        assert error["code"] == code, (asked, error)
+        if code == "INVALID_LINE":
+            valid = error["details"]["valid_lines"]
+    made = await tools("debug_breakpoint", add=[{"file": "fib.c", "line": valid[0]}])
+    assert made["breakpoints"][0]["line"] == valid[0], (valid, made)
+    await tools("debug_session", action="stop")
+
+
+async def limited(tools, recording):
+    """No result is longer than 10,000 tokens, whatever is asked for; what was left out can be reached."""
+    series = "select value as n from generate_series(1, 6000) order by n"
+    text = json.dumps(await tools("debug_sql", recording=recording, sql=series, budget=10_000))
+    told = json.loads(await tools.within(10_000, "debug_sql", recording=recording, sql=series, budget=50_000))
+    assert json.dumps(told) == text, "a budget beyond the limit is the limit"
+    shown = len(told["rows"])
+    assert told["leftOut"] == f"more than {5000 - shown}" and "parameter file" in told["note"], told
+    # The cursor leads on beyond the rows that were computed first.
+    beyond = await tools("debug_sql", recording=recording, sql=series, cursor="5500")
+    assert len(beyond["rows"]) > 50, beyond
+    last = await tools("debug_sql", recording=recording, sql=series, cursor="5990")
+    assert len(last["rows"]) == 10 and "leftOut" not in last and "note" not in last, last
+    long = await tools.within(10_000, "debug_sql", recording=recording, sql="select repeat('word ', 100000) as text", budget=50_000)
+    kept, more = re.search(r'"((?:word ?)+)\.\.\. \((\d+) more characters\)', long).groups()
+    assert len(kept) + int(more) == 500_000, (len(kept), more)
+
+
+async def overview(tools, recording, core):
+    """What to ask next are three calls, which answer, and come before what a small budget cuts."""
+    for name in (recording, core):
+        for budget in (2000, 400):
+            told = await tools.text("debug_overview", recording=name, budget=budget)
+            next = told.split("\nAsk next\n", 1)[1]
+            calls = re.findall(r"^  (debug_\w+) (\{.*\})$", next, re.M)
+            assert len(calls) == 3 and next.count("\n  debug_") == 2, told
+        for tool, arguments in calls:
+            assert await tools.text(tool, **json.loads(arguments)), (tool, arguments)
+        if name == core:
+            shown = [json.loads(arguments)["show"] for _, arguments in calls]
+            assert shown == [["backtrace"], ["locals"], ["registers"]], calls
+
+
+async def shared(tools, program):
+    """Two clients work with one program: what one does the other sees."""
+    launched = await tools("debug_launch", program=program, args=["frequencies"], stopOnEntry=True)
+    of = {"sessionId": launched["sessionId"]}
+    async with another() as other:
+        made = await other("debug_breakpoint", add=[{"function": "tune"}], **of)
+        listed = await tools("debug_breakpoint", **of)
+        assert [one["id"] for one in listed["breakpoints"]] == [made["breakpoints"][0]["id"]], listed
+        stop = await tools("debug_continue", **of)
+        assert stop["function"] == "tune", stop
+        written = await other("debug_write", targets=[{"variable": "buffer_size", "value": 77}], **of)
+        assert written["results"][0]["previousValue"] == "512", written
+        read = await tools("debug_read", targets=[{"variable": "buffer_size"}], **of)
+        assert read["results"][0]["value"] == "77", read
+        await other("debug_breakpoint", remove=[made["breakpoints"][0]["id"]], **of)
+        end = await other("debug_continue", **of)
+        assert end["status"] == "exited" and end["exitCode"] == 0, end
+        end = await tools("debug_wait", **of)
+        assert end["status"] == "exited" and end["exitCode"] == 0, end
 
 
 async def waiting(tools, program):
     """A wait ends at its limit with status running, calling again restarts nothing, and other calls go on meanwhile."""
     launched = await tools("debug_launch", program=program, args=["spinning"])
     session = launched["sessionId"]
-    running = await tools("debug_continue", sessionId=session, timeoutMs=200)
-    assert running["status"] == "running", running
-    again = await tools("debug_wait", sessionId=session, timeoutMs=200)
-    assert again["status"] == "running", again
+    for tool in ("debug_continue", "debug_continue", "debug_wait"):
+        running = await tools(tool, sessionId=session, timeoutMs=200)
+        assert running["status"] == "running", (tool, running)
+    begun = await tools("debug_query", sessionId=session, eventType=["process_start"])
+    assert len(begun["events"]) == 1, begun
+    (listed,) = (await tools("debug_session"))["sessions"]
+    assert listed["pid"] == launched["pid"], (listed, launched)
     stop = await tools("debug_continue", sessionId=session, action="pause")
     assert stop["status"] == "paused", stop
     await tools("debug_write", sessionId=session, targets=[{"variable": "tempo", "value": 90}])
@@ -377,9 +479,10 @@ async def compared(tools, good, bad, again):
         assert error["code"] == code and word in error["message"], error
 
 
-async def offered(tools, recording):
-    """Resources, prompts and instructions."""
-    assert "seq" in tools.client.instructions
+async def offered(tools, recording, agents):
+    """Resources, prompts and instructions, which are the page `agents`."""
+    with open(agents, encoding="utf-8") as page:
+        assert tools.client.instructions == page.read()
     resources = await tools.client.list_resources()
     addresses = [str(resource.uri) for resource in resources.resources]
     following = set()
@@ -390,6 +493,7 @@ async def offered(tools, recording):
         following |= set(re.findall(r"Next part: (\S+?)[,)]", text[-300:]))
     # The parts of a long page lead to each other, and all are listed.
     assert following and following <= set(addresses), following
+    assert "hindsight://schema" in addresses, addresses
     assert any(address.startswith("hindsight://recording/") for address in addresses), addresses
     prompts = await tools.client.list_prompts()
     assert {prompt.name for prompt in prompts.prompts} == {"investigate_crash", "investigate_wrong_value"}
@@ -604,7 +708,7 @@ async def inlined(tools, recording):
 if __name__ == "__main__":
     scenarios = (
         live, recorded, filters, mistakes, waiting, progress, last, logged, traced, compared, offered, full, launched, executed, named,
-        inlined
+        inlined, limited, overview, shared
     )
     scenario = {f.__name__: f for f in scenarios}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])
