@@ -124,14 +124,21 @@ fn evaluated(text: &str, context: &Context<'_>) -> String {
     }
 }
 
-/// Compares what both show. `own` has the correct results for expressions that gdb gets wrong or does not know.
-fn judged(bench: &Bench, path: &Path, questions: &Questions, own: &[(&str, &str)], least: usize) {
+/// A variable or an expression of a frame.
+struct Both {
+    level: usize,
+    name: String,
+    ours: String,
+    theirs: String,
+}
+
+/// Returns what both show, of the variables of all frames and of the expressions.
+fn both(bench: &Bench, path: &Path, questions: &Questions) -> Vec<Both> {
     let (core, tid, frames) = seen_by_gdb(bench, path, questions);
     let core = CoreFile::open(&core);
     let thread = core.thread(tid);
     let found = backtrace(&core.space, &thread, 64).frames;
-    let (mut wrong, mut compared) = (Vec::new(), 0);
-    for frame in &frames {
+    let of_frame = |frame: &Frame| {
         let context = Context {
             space: &core.space,
             machine: &thread,
@@ -140,21 +147,36 @@ fn judged(bench: &Bench, path: &Path, questions: &Questions, own: &[(&str, &str)
             calls: None,
             kept: None,
         };
-        for (name, theirs) in frame.variables.iter().filter(|(name, _)| !name.is_empty()) {
-            let ours = evaluated(&name.replace('%', "."), &context);
-            let own = own.iter().find(|(own, _)| own == name);
-            let right = match own {
-                Some((_, expected)) => ours == *expected,
-                None => same(&ours, &without_signature(theirs)),
-            };
-            compared += 1;
-            if !right {
-                wrong.push(format!("{name}:\n  {ours}\nand not\n  {theirs}"));
-            }
-        }
-    }
+        let named = frame.variables.iter().filter(|(name, _)| !name.is_empty());
+        let both = named.map(|(name, theirs)| Both {
+            level: frame.level,
+            name: name.clone(),
+            ours: evaluated(&name.replace('%', "."), &context),
+            theirs: theirs.clone(),
+        });
+        both.collect::<Vec<_>>()
+    };
+    frames.iter().flat_map(of_frame).collect()
+}
+
+/// Compares what both show. `own` has the correct results for expressions that gdb gets wrong or does not know.
+fn judged(bench: &Bench, path: &Path, questions: &Questions, own: &[(&str, &str)], least: usize) {
+    let all = both(bench, path, questions);
+    let is_right = |one: &Both| match own.iter().find(|(name, _)| *name == one.name) {
+        Some((_, expected)) => one.ours == *expected,
+        None => same(&one.ours, &without_signature(&one.theirs)),
+    };
+    let wrong: Vec<String> = all.iter().filter(|one| !is_right(one)).map(told).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(compared >= least, "only {compared}");
+    assert!(all.len() >= least, "only {}", all.len());
+}
+
+/// Tells that both differ.
+fn told(one: &Both) -> String {
+    let Both {
+        name, ours, theirs, ..
+    } = one;
+    format!("{name}:\n  {ours}\nand not\n  {theirs}")
 }
 
 const FORTRAN: Questions = Questions {
@@ -201,41 +223,6 @@ fn fortran_is_as_gdb_sees_it() {
         let path = bench.compile("gfortran", &program("arrays.f90"), &name, options);
         judged(&bench, &path, &FORTRAN, &own, 41);
     }
-}
-
-/// A variable or an expression of a frame.
-struct Both {
-    level: usize,
-    name: String,
-    ours: String,
-    theirs: String,
-}
-
-/// Returns what both show, of the variables of all frames and of the expressions.
-fn both(bench: &Bench, path: &Path, questions: &Questions) -> Vec<Both> {
-    let (core, tid, frames) = seen_by_gdb(bench, path, questions);
-    let core = CoreFile::open(&core);
-    let thread = core.thread(tid);
-    let found = backtrace(&core.space, &thread, 64).frames;
-    let of_frame = |frame: &Frame| {
-        let context = Context {
-            space: &core.space,
-            machine: &thread,
-            frames: &found,
-            index: frame.level,
-            calls: None,
-            kept: None,
-        };
-        let named = frame.variables.iter().filter(|(name, _)| !name.is_empty());
-        let both = named.map(|(name, theirs)| Both {
-            level: frame.level,
-            name: name.clone(),
-            ours: evaluated(&name.replace('%', "."), &context),
-            theirs: theirs.clone(),
-        });
-        both.collect::<Vec<_>>()
-    };
-    frames.iter().flat_map(of_frame).collect()
 }
 
 fn is_known(said: &str) -> bool {
@@ -310,10 +297,7 @@ fn optimised_ada_is_as_gdb_sees_it_or_unknown() {
             let is_alike = same(&one.ours, &one.theirs);
             alike += usize::from(is_alike);
             if !is_alike && is_known(&one.ours) {
-                let Both {
-                    name, ours, theirs, ..
-                } = one;
-                wrong.push(format!("{name}:\n  {ours}\nand not\n  {theirs}"));
+                wrong.push(told(&one));
             }
         }
         assert!(wrong.is_empty(), "{level}: {}", wrong.join("\n"));
