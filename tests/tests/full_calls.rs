@@ -139,7 +139,7 @@ fn nothing_of_a_call_stays() {
     assert!(shown[3].ends_with("\"before\""), "{told}");
     assert_eq!(
         shown[4..],
-        ["\"before\"", "void", "14", "\"thread\"", "14", "15"],
+        ["\"before\"", "14", "\"thread\"", "14", "15"],
         "{told}"
     );
     for part in [

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use e2e::{Live, Program, Recording, Scratch, Status, compiled};
+use e2e::{Live, Program, Recording, Scratch, Status, compiled, wait_until};
 use serde_json::Value;
 
 const SOURCE: &str = r#"
@@ -517,4 +517,96 @@ fn code_without_room_near_it_is_recorded() {
     let sql = "SELECT count(*) FROM instructions WHERE function = 'work'";
     assert_eq!(recording.number(sql), 200, "{reply:#}");
     assert_eq!(live.run_to_end(), 3);
+}
+
+const SLEEPER: &str = r#"
+#include <unistd.h>
+static volatile int n;
+__attribute__((noinline)) void after(void)
+{
+    n = n + 1;
+}
+int main(void)
+{
+    n = 7;
+    if (write(1, "asleep\n", 7) != 7)
+        return 1;
+    usleep(4000000);
+    after();
+    return n;
+}
+"#;
+
+/// A thread that sleeps in the kernel has no next instruction that can be recorded: the past stays that of the session.
+#[test]
+fn a_thread_that_sleeps_in_the_kernel_is_refused() {
+    let live = Live::new("full-live-asleep");
+    let program = compiled(&live.scratch, "sleeper.c", SLEEPER, &["-O1", "-g"]);
+    let begun = live.start(&["--break", "main"], &program, &[]);
+    let folder = begun["recording"].as_str().expect("a path");
+    let name = folder.strip_suffix(".hindsight").expect("a recording");
+    let steps = format!("{name}-full.hindsight");
+    live.ask(&["continue", "--no-wait"]);
+    // Between the output and the sleep there are a few instructions.
+    wait_until("the program to sleep", || {
+        (live.output() == "asleep\n").then_some(())
+    });
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    live.ask(&["pause"]);
+    for what in ["on", "100"] {
+        let failure = live.refused(&["full", what]);
+        let message = failure["message"].as_str().expect("a message");
+        assert_eq!(
+            message,
+            "no instruction can be recorded here: the thread waits in a system call that the kernel goes on with (restart_syscall)"
+        );
+        let hint = "set a breakpoint behind this place, continue to it, and record the next ones: full 10000";
+        assert_eq!(failure["hint"], hint, "{failure:#}");
+        assert!(!Path::new(&steps).exists(), "{steps}");
+        // No recorded instructions are the past.
+        let off = live.refused(&["full", "off"]);
+        assert_eq!(off["message"], "no instructions are recorded", "{off:#}");
+    }
+    assert_eq!(live.print("n"), "7");
+    live.ask(&["break", "after"]);
+    let stop = live.ask(&["continue"]);
+    assert_eq!(stop["stop"]["function"], "after", "{stop:#}");
+    assert_eq!(count(&live.ask(&["full", "3"])), 3);
+    assert!(Path::new(&steps).exists(), "{steps}");
+    assert_eq!(live.run_to_end(), 8);
+}
+
+const UNKNOWN_CALL: &str = r#"
+__asm__(".text\n.globl odd\n.type odd,@function\nodd: syscall\nret\n.size odd,.-odd\n");
+static volatile int n;
+int main(void)
+{
+    n = 7;
+    __asm__ volatile("mov $219, %%eax\n\tcall odd" : : : "rax", "rcx", "r11", "memory");
+    n = n + 1;
+    return n;
+}
+"#;
+
+#[test]
+fn nothing_recorded_is_no_past() {
+    let live = Live::new("full-live-nothing");
+    let flags = ["-O1", "-g", "-mno-red-zone"];
+    let program = compiled(&live.scratch, "unknown.c", UNKNOWN_CALL, &flags);
+    let begun = live.start(&["--break", "odd"], &program, &[]);
+    let folder = begun["recording"].as_str().expect("a path");
+    let name = folder.strip_suffix(".hindsight").expect("a recording");
+    let failure = live.refused(&["full", "10"]);
+    assert_eq!(
+        failure["message"],
+        "no instruction was recorded: it is not known what system call 219 writes"
+    );
+    let hint =
+        "set a breakpoint behind this place, continue to it, and record the next ones: full 10000";
+    assert_eq!(failure["hint"], hint, "{failure:#}");
+    assert!(!Path::new(&format!("{name}-full.hindsight")).exists());
+    let off = live.refused(&["full", "off"]);
+    assert_eq!(off["message"], "no instructions are recorded", "{off:#}");
+    assert_eq!(live.print("n"), "7");
+    assert_eq!(live.run_to_end(), 8);
 }

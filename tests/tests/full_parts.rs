@@ -238,3 +238,36 @@ fn the_last_part_ends_as_the_others() {
     let told = back("goto last", 6);
     assert!(told.contains("part at "), "{told}");
 }
+
+/// A function that is not called is something else than a name that nothing has.
+#[test]
+fn a_part_without_a_beginning_says_why() {
+    let source = "namespace rs { __attribute__((noinline)) int apply(int x) { return x + 1; }\n\
+                  __attribute__((noinline)) int idle(int x) { return x - 1; } }\n\
+                  int main(int count, char **) { return count > 9 ? rs::idle(count) : rs::apply(count); }\n";
+    let scratch = Scratch::new("full-parts-none");
+    let program = compiled(&scratch, "app.cc", source, &["-g", "-O1"]);
+    let program = program.to_str().expect("its name is text");
+    for (parts, message, hint) in [
+        (
+            ["--full=apply"].as_slice(),
+            "the program ended with exit code 2, and no function matches: apply",
+            "write the scope too: --full=rs::apply",
+        ),
+        (
+            ["--full=nosuch"].as_slice(),
+            "no function matches: nosuch",
+            "nm -C PROGRAM lists its functions",
+        ),
+        (
+            ["--full=rs::idle", "--full=nosuch"].as_slice(),
+            "and called none of: rs::idle; no function matches nosuch",
+            "inlined everywhere",
+        ),
+    ] {
+        let words = [&["record"], parts, &["--", program]].concat();
+        let ended = Hindsight::command(&scratch, &words).ending(1).run();
+        let said = ended.errors();
+        assert!(said.contains(message) && said.contains(hint), "{said}");
+    }
+}

@@ -13,6 +13,12 @@ use crate::tracee::Tracee;
 const EVERY: u64 = 50_000_000;
 /// Copies at most.
 const MOST: usize = 64;
+/// Instructions from a copy near a moment to the moment: steps back from there are short.
+const NEAR: u64 = 500_000;
+/// So many more instructions that are to run to a moment are worth a copy near it.
+const WORTH: u64 = 2_000_000;
+/// Copies near moments at most; the oldest goes first.
+const MOST_NEAR: usize = 8;
 
 /// A copy of the process at a moment. It is stopped, and runs never: it is copied again.
 pub(super) struct Checkpoint {
@@ -39,6 +45,11 @@ pub(super) struct Checkpoints {
     kept: Vec<Checkpoint>,
     /// Instructions between two of them.
     pub(super) every: u64,
+    /// Those near moments that were gone to, the oldest one first.
+    near: Vec<Checkpoint>,
+    /// The process has made one of them, or was made from one, since the last of the others: the kernel does not tell all pages that
+    /// were written since then.
+    was_near: bool,
 }
 
 impl Default for Checkpoints {
@@ -46,6 +57,8 @@ impl Default for Checkpoints {
         Checkpoints {
             kept: Vec::new(),
             every: EVERY,
+            near: Vec::new(),
+            was_near: false,
         }
     }
 }
@@ -127,30 +140,87 @@ impl Checkpoints {
             kept.push(checkpoint);
         }
         self.kept = kept;
+        // The last one may be gone; what was not known to be written up to it is not known up to the next one either.
+        self.was_near |= gone.is_none();
     }
 
     /// Ends them.
     pub(super) fn end(&mut self) {
-        for checkpoint in self.kept.drain(..) {
+        for checkpoint in self.kept.drain(..).chain(self.near.drain(..)) {
             end(checkpoint.process.pid);
         }
     }
+
+    /// Where to go on from to come to a position.
+    fn nearest(&self, position: u64) -> Option<Chosen> {
+        let is_before = |(_, near): &(usize, &Checkpoint)| near.moment.count <= position;
+        let near = self.near.iter().enumerate().filter(is_before);
+        let near = near.max_by_key(|(_, near)| near.moment.count);
+        let kept = self.number(position)?;
+        Some(match near {
+            Some((index, near)) if near.moment.count > self.kept[kept].moment.count => {
+                Chosen::Near(index)
+            }
+            _ => Chosen::Kept(kept),
+        })
+    }
+
+    fn get(&self, chosen: Chosen) -> &Checkpoint {
+        match chosen {
+            Chosen::Kept(index) => &self.kept[index],
+            Chosen::Near(index) => &self.near[index],
+        }
+    }
+
+    fn insert_near(&mut self, checkpoint: Checkpoint) {
+        if self.near.len() >= MOST_NEAR {
+            end(self.near.remove(0).process.pid);
+        }
+        self.near.push(checkpoint);
+    }
+}
+
+/// One of the copies, by its number.
+#[derive(Clone, Copy)]
+enum Chosen {
+    Kept(usize),
+    Near(usize),
 }
 
 impl Replay {
     /// Keeps a copy of the process as it is.
     pub(super) fn keep(&mut self) -> Result<()> {
-        let written = self.written_pages()?;
-        let process = self.fork()?;
-        let checkpoint = Checkpoint {
-            process,
+        let written = match self.checkpoints.was_near {
+            true => None,
+            false => self.written_pages()?,
+        };
+        let checkpoint = self.checkpoint(written)?;
+        self.checkpoints.insert(checkpoint);
+        self.checkpoints.was_near = false;
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, written: Option<Pages>) -> Result<Checkpoint> {
+        Ok(Checkpoint {
+            process: self.fork()?,
             shared: self.shared_content()?,
             written,
             moment: self.now.clone(),
             registers: self.registers()?,
             translated: self.translated,
-        };
-        self.checkpoints.insert(checkpoint);
+        })
+    }
+
+    /// Goes to shortly before a moment that lies far ahead, and keeps a copy there.
+    pub(super) fn keep_near(&mut self, goal: u64) -> Result<()> {
+        // A search in code that notes what it does is not interrupted.
+        if self.found.is_some() || goal < self.now.count.saturating_add(NEAR + WORTH) {
+            return Ok(());
+        }
+        self.forward(goal - NEAR)?;
+        let checkpoint = self.checkpoint(None)?;
+        self.checkpoints.insert_near(checkpoint);
+        self.checkpoints.was_near = true;
         Ok(())
     }
 
@@ -183,19 +253,31 @@ impl Replay {
 
     /// Goes back, if `goal` lies before now; or forwards, where a copy is nearer.
     pub(super) fn return_to(&mut self, goal: u64) -> Result<()> {
-        let Some(index) = self.checkpoints.number(goal) else {
+        let Some(chosen) = self.checkpoints.nearest(goal) else {
             return Ok(());
         };
-        let checkpoint = &self.checkpoints.kept[index];
-        if self.now.count <= goal && self.now.count >= checkpoint.moment.count {
+        if (self.checkpoints.get(chosen).moment.count..=goal).contains(&self.now.count) {
             return Ok(());
         }
-        self.restore(index)
+        self.restore_from(chosen)
+    }
+
+    /// Goes on from the last copy up to `goal`, wherever the process is.
+    pub(super) fn return_anew(&mut self, goal: u64) -> Result<()> {
+        match self.checkpoints.nearest(goal) {
+            Some(chosen) => self.restore_from(chosen),
+            None => Ok(()),
+        }
     }
 
     /// Goes on from a copy.
     pub(super) fn restore(&mut self, index: usize) -> Result<()> {
-        let checkpoint = &self.checkpoints.kept[index];
+        self.restore_from(Chosen::Kept(index))
+    }
+
+    fn restore_from(&mut self, chosen: Chosen) -> Result<()> {
+        self.checkpoints.was_near = matches!(chosen, Chosen::Near(_));
+        let checkpoint = self.checkpoints.get(chosen);
         let (moment, own, translated) = (
             checkpoint.moment.clone(),
             checkpoint.registers,
@@ -227,5 +309,75 @@ pub(super) fn end(pid: i32) {
         if !libc::WIFSTOPPED(status) {
             break;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Goal: what was written is known though a copy near a moment was made before every second of the others was given up. Method: a
+    //! program writes once to a page of its own. The copies lie so that the one near a moment is made between the write and the last
+    //! copy that is given up.
+
+    use std::ffi::OsString;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::process::Command;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::record::{Options, record};
+
+    const SOURCE: &str = r#"
+#include <stdio.h>
+_Alignas(4096) volatile int once;
+_Alignas(4096) volatile unsigned long sum;
+int main(void) {
+  printf("%p\n", (void *)&once);
+  for (unsigned long i = 0; i < 20000000; i++) { sum += i; if (i == 19000000) once = 1; }
+}
+"#;
+
+    fn recorded(folder: &Path) -> u64 {
+        let (source, program) = (folder.join("once.c"), folder.join("once"));
+        fs::write(&source, SOURCE).unwrap();
+        let mut compiler = Command::new("gcc");
+        compiler.args(["-O1", "-o"]).arg(&program).arg(&source);
+        assert!(compiler.status().unwrap().success());
+        let options = Options {
+            output: Some(folder.join("output")),
+            input: Some(PathBuf::from("/dev/null")),
+            ..Options::default()
+        };
+        let command = [OsString::from(&program)];
+        let summary = record(&program, &command, folder, options).unwrap();
+        assert_eq!((summary.lost, summary.code), (None, Some(0)));
+        let output = fs::read_to_string(folder.join("output")).unwrap();
+        u64::from_str_radix(output.trim().trim_start_matches("0x"), 16).unwrap()
+    }
+
+    #[test]
+    fn copies_that_are_given_up_hide_no_write() {
+        let folder = TempDir::new().unwrap();
+        let once = recorded(folder.path());
+        let open = || Replay::open(folder.path()).unwrap();
+        let mut replay = open();
+        let end = replay.end();
+        let writes = open().writes(once, 4, end, usize::MAX).unwrap();
+        let [write] = writes[..] else {
+            panic!("{writes:?}")
+        };
+        // It lies shortly behind the last but one of the copies that there are at most.
+        let before = MOST as u64 - 2;
+        replay.checkpoints.every = write * 4 / (4 * before + 1);
+        replay.goto(write + 600_000 + NEAR).unwrap();
+        let near: Vec<u64> = (replay.checkpoints.near.iter())
+            .map(|near| near.moment.count)
+            .collect();
+        assert_eq!(near, [write + 600_000]);
+        assert_eq!(replay.checkpoints.number(write), Some(MOST - 2));
+        replay.goto(end).unwrap();
+        assert!(replay.checkpoints.kept.len() < MOST);
+        assert_eq!(replay.last_write(once, 4, end).unwrap(), Some(write));
     }
 }

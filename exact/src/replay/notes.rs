@@ -29,6 +29,8 @@ pub(super) struct Noting {
     /// A copy of it.
     bytes: Vec<u8>,
     in_use: bool,
+    /// Where the last search was left before its end.
+    left_at: Option<u64>,
 }
 
 impl Noting {
@@ -39,6 +41,7 @@ impl Noting {
             buffer: 0,
             bytes: Vec::new(),
             in_use: false,
+            left_at: None,
         }
     }
 }
@@ -137,8 +140,7 @@ impl Replay {
         found: &mut Found,
         report: &mut dyn FnMut(&Batch) -> bool,
     ) -> Result<bool> {
-        // What the kernel writes before the first instruction is met on the way to it.
-        self.goto(positions.start.saturating_sub(1))?;
+        self.go_before(positions.start)?;
         let own = self.registers()?;
         let seek = &found.seek;
         self.noting.translator.set_notes(Wanted {
@@ -156,9 +158,22 @@ impl Replay {
             .and_then(|()| self.run_and_report(end, report));
         *found = self.found.take().unwrap_or_default();
         (found.tail, found.begun) = (None, None);
+        self.noting.left_at = (!matches!(done, Ok(true))).then_some(self.now.count);
         let own = self.registers()?;
         self.exchange_and_enter(&own)?;
         done
+    }
+
+    /// Goes to a position at which nothing has happened yet: what the kernel writes before its instruction is still to come.
+    fn go_before(&mut self, position: u64) -> Result<()> {
+        let last = self.now.next.checked_sub(1);
+        let last = last.and_then(|last| self.recorded.entries.get(last));
+        // Behind a search that has come to its end there. One that was left may have been within an instruction.
+        let is_there = self.now.count == position && self.noting.left_at != Some(position);
+        if is_there && last.is_none_or(|last| last.at() < position) {
+            return Ok(());
+        }
+        self.goto(position.saturating_sub(1))
     }
 
     fn run_and_report(&mut self, end: u64, report: &mut dyn FnMut(&Batch) -> bool) -> Result<bool> {

@@ -100,19 +100,20 @@ impl Replay {
         let from = last.map_or(0, |last| last.moment.next);
         let mut found = Pages::default();
         for entry in &self.recorded.entries[from..self.now.next.max(from)] {
-            let Entry::SystemCall {
-                space: Some(space), ..
-            } = &**entry
-            else {
-                continue;
+            let (space, others) = match &**entry {
+                Entry::SystemCall { space, emptied, .. } => (space.as_slice(), emptied),
+                Entry::Resumed { spaces, .. } => (&[][..], spaces),
+                _ => continue,
             };
-            let spans = match *space {
-                Space::Map(span) | Space::Unmap(span) | Space::Discard(span) => [span, span],
-                Space::Move { from, to } => [from, to],
-                Space::Protect(_) => continue,
-            };
-            let spans = spans.map(|span| (span.start / PAGE, span.end.div_ceil(PAGE)));
-            found.join(&Pages(spans.to_vec()));
+            for space in space.iter().chain(others) {
+                let spans = match *space {
+                    Space::Map(span) | Space::Unmap(span) | Space::Discard(span) => [span, span],
+                    Space::Move { from, to } => [from, to],
+                    Space::Protect(_) => continue,
+                };
+                let spans = spans.map(|span| (span.start / PAGE, span.end.div_ceil(PAGE)));
+                found.join(&Pages(spans.to_vec()));
+            }
         }
         found
     }

@@ -39,6 +39,7 @@ impl Replay {
             return Err(Error::AfterEnd { end: self.end() });
         }
         self.return_to(goal)?;
+        self.keep_near(goal)?;
         self.forward(goal)
     }
 
@@ -107,7 +108,10 @@ impl Replay {
                     "it is past instruction {at}, where something was recorded"
                 )));
             }
-            if self.now.count == goal && (at > goal || instruction || last) {
+            // What happens at the end of a search is of the next one.
+            let is_end_of_search =
+                || (self.found.as_ref()).is_some_and(|found| found.ends_at(goal));
+            if self.now.count == goal && (at > goal || instruction || last || is_end_of_search()) {
                 return Ok(());
             }
             let stop = at.min(goal);

@@ -212,8 +212,8 @@ impl Replay {
         let is_elsewhere = !watch.unsure.is_empty();
         let mut hits = self.hits_of(watch)?;
         if is_full {
-            // It may be within a translated instruction.
-            self.return_to(start)?;
+            // It may be within a translated instruction, even one at the start.
+            self.return_anew(start)?;
         } else if is_elsewhere {
             self.goto(here)?;
         }
@@ -235,6 +235,10 @@ impl Replay {
                     self.forward_while(goal, &mut |replay| !replay.has_many_writes())?;
                 }
             }
+        }
+        // A copy is of the moment before what the kernel writes at its position.
+        if self.now.count == end && !self.has_many_writes() {
+            self.forward(end)?;
         }
         Ok(())
     }

@@ -162,6 +162,11 @@ impl Found {
         number
     }
 
+    /// Whether it looks at nothing from this position on.
+    pub(super) fn ends_at(&self, position: u64) -> bool {
+        self.positions.end == position
+    }
+
     /// Whether this code is looked for.
     pub(super) fn has_code(&self, address: u64) -> bool {
         touches(self.seek.code.as_ref(), address, address + 1)

@@ -22,6 +22,7 @@ impl Replay {
     ) -> Result<()> {
         let touched = |range: &Range<u64>| (range.start, range.end.saturating_sub(range.start));
         let mut at = positions.start;
+        let mut begun = None;
         while at < positions.end {
             self.goto(at)?;
             let next = self
@@ -35,9 +36,10 @@ impl Replay {
                     .is_some_and(|until| until <= positions.end)
             });
             let goes_on = if untouched {
+                begun = None;
                 nothing_until(next, found, report)
             } else {
-                self.seek_stretch(at..next, memory, found, report)?
+                self.seek_stretch(at..next, memory, &mut begun, found, report)?
             };
             if !goes_on {
                 return Ok(());
@@ -47,10 +49,12 @@ impl Replay {
         self.goto(positions.end)
     }
 
+    /// `begun`: the writes at the first position itself, if they are known; afterwards those at the end.
     fn seek_stretch(
         &mut self,
         stretch: Range<u64>,
         memory: &[Range<u64>],
+        begun: &mut Option<Vec<u64>>,
         found: &mut Found,
         report: &mut dyn FnMut(&Batch) -> bool,
     ) -> Result<bool> {
@@ -59,10 +63,11 @@ impl Replay {
             length > 0 && pieces(range.start, length.min(64)).len() <= REGISTERS
         };
         if !memory.iter().all(can_be_watched) {
+            *begun = None;
             return self.seek_part(stretch, found, report);
         }
         let most = (stretch.end - stretch.start) / INSTRUCTIONS_OF_A_WRITE;
-        let Some(hits) = self.hits(&stretch, memory, most as usize)? else {
+        let Some(hits) = self.hits(&stretch, memory, begun, most as usize)? else {
             return self.seek_part(stretch, found, report);
         };
         // A repeated instruction that the processor has interrupted may count as the one before it.
@@ -82,21 +87,29 @@ impl Replay {
         &mut self,
         stretch: &Range<u64>,
         memory: &[Range<u64>],
+        begun: &mut Option<Vec<u64>>,
         most: usize,
     ) -> Result<Option<Vec<u64>>> {
-        let mut hits = Vec::new();
+        // What happens at the first position itself is met on the way to it.
+        let from = match begun {
+            Some(_) => stretch.start,
+            None => stretch.start.saturating_sub(1),
+        };
+        let mut hits = begun.take().unwrap_or_default();
         for range in memory {
-            // What happens at the first position itself is met on the way to it.
-            self.goto(stretch.start.saturating_sub(1))?;
+            self.goto(from)?;
             let length = range.end - range.start;
             hits.extend(self.writes(range.start, length, stretch.end, most + 1)?);
             if hits.len() > most {
                 return Ok(None);
             }
         }
-        hits.retain(|hit| stretch.contains(hit));
         hits.sort_unstable();
         hits.dedup();
+        let after = hits.partition_point(|hit| *hit < stretch.end);
+        *begun = Some(hits.split_off(after));
+        // One of the first instruction may count as one of the instruction before it.
+        hits.retain(|hit| hit.saturating_add(1) >= stretch.start);
         Ok(Some(hits))
     }
 }

@@ -20,6 +20,10 @@ const ADDRESS_MAX: u64 = 112;
 /// Of a `struct msghdr`.
 const MESSAGE_WORDS: usize = 7;
 const EVENT_BYTES: u64 = 12;
+/// Of a `struct mmsghdr`, which ends with the count of the message's bytes.
+const MESSAGE_BYTES: u64 = 64;
+/// Of the messages that one call sends or receives.
+const MESSAGES_SHOWN: u64 = 256;
 
 #[derive(Clone, Copy)]
 enum How {
@@ -29,7 +33,7 @@ enum How {
     Fixed(u64),
     /// As many bytes as the next argument says, at most so many.
     Counted(u64),
-    /// As many bytes as the result says, at most so many.
+    /// As many bytes as the result says, at most so many and as many as the next argument says there is room for.
     Result(u64),
 }
 
@@ -86,7 +90,10 @@ pub(crate) fn spans(
             How::Text => text_bytes(memory, at) as u64,
             How::Fixed(bytes) => bytes,
             How::Counted(most) => arguments.get(rule.argument + 1)?.min(&most).to_owned(),
-            How::Result(most) => most.min(u64::try_from(result?).ok()?),
+            How::Result(most) => {
+                let room = *arguments.get(rule.argument + 1)?;
+                most.min(room).min(u64::try_from(result?).ok()?)
+            }
         };
         (at >= PAGE && length > 0).then_some((at, length as usize))
     });
@@ -111,7 +118,9 @@ fn vector(
     match i64::try_from(number).unwrap_or(-1) {
         libc::SYS_execve if !is_end => texts(memory, arguments[1]),
         libc::SYS_execveat if !is_end => texts(memory, arguments[2]),
-        libc::SYS_writev | libc::SYS_pwritev | libc::SYS_pwritev2 if !is_end => {
+        libc::SYS_writev | libc::SYS_pwritev | libc::SYS_pwritev2 | libc::SYS_vmsplice
+            if !is_end =>
+        {
             buffers(memory, arguments[1], arguments[2], filled)
         }
         libc::SYS_readv | libc::SYS_preadv | libc::SYS_preadv2 if is_end => {
@@ -121,6 +130,12 @@ fn vector(
         libc::SYS_recvmsg if is_end => message(memory, arguments[1], filled),
         libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 if is_end => {
             vec![(arguments[1], (EVENT_BYTES * filled.min(SHOWN)) as usize)]
+        }
+        libc::SYS_sendmmsg | libc::SYS_recvmmsg if is_end => {
+            vec![(
+                arguments[1],
+                (MESSAGE_BYTES * filled.min(MESSAGES_SHOWN)) as usize,
+            )]
         }
         _ => Vec::new(),
     }
@@ -203,8 +218,7 @@ fn text_bytes(memory: &dyn Memory, at: u64) -> usize {
 
 fn rules(number: i64) -> &'static [Rule] {
     match number {
-        libc::SYS_read | libc::SYS_pread64 => &const { [result(1, SHOWN)] },
-        libc::SYS_recvfrom => &const { [result(1, SHOWN), made(4, 28), fixed(5, 4), made(5, 4)] },
+        libc::SYS_read | libc::SYS_pread64 | libc::SYS_flistxattr => &const { [result(1, SHOWN)] },
         libc::SYS_write | libc::SYS_pwrite64 => &const { [counted(1, SHOWN)] },
         libc::SYS_open
         | libc::SYS_access
@@ -218,58 +232,78 @@ fn rules(number: i64) -> &'static [Rule] {
         | libc::SYS_chown
         | libc::SYS_lchown
         | libc::SYS_truncate
+        | libc::SYS_utime
+        | libc::SYS_uselib
         | libc::SYS_statfs
         | libc::SYS_chroot
         | libc::SYS_mknod
-        | libc::SYS_listxattr
-        | libc::SYS_memfd_create => &const { [text(0)] },
+        | libc::SYS_acct
+        | libc::SYS_umount2
+        | libc::SYS_swapon
+        | libc::SYS_swapoff
+        | libc::SYS_delete_module
+        | libc::SYS_utimes
+        | libc::SYS_mq_open
+        | libc::SYS_mq_unlink
+        | libc::SYS_memfd_create
+        | libc::SYS_fsopen => &const { [text(0)] },
         libc::SYS_stat | libc::SYS_lstat => &const { [text(0), made(1, 144)] },
         libc::SYS_fstat => &const { [made(1, 144)] },
         libc::SYS_poll => &const { [fixed(0, 32), made(0, 32)] },
+        libc::SYS_rt_sigaction | libc::SYS_setitimer => &const { [fixed(1, 32), made(2, 32)] },
         libc::SYS_rt_sigprocmask => &const { [fixed(1, 8), made(2, 8)] },
+        libc::SYS_ioctl => &const { [fixed(2, 4), made(2, 8)] },
         libc::SYS_pipe | libc::SYS_pipe2 => &const { [made(0, 8)] },
         libc::SYS_nanosleep => &const { [fixed(0, 16)] },
+        libc::SYS_getitimer
+        | libc::SYS_getrusage
+        | libc::SYS_timer_gettime
+        | libc::SYS_timerfd_gettime => &const { [made(1, 32)] },
         libc::SYS_connect | libc::SYS_bind => &const { [counted(1, 112)] },
         libc::SYS_accept | libc::SYS_getsockname | libc::SYS_getpeername | libc::SYS_accept4 => {
             &const { [made(1, 28), fixed(2, 4), made(2, 4)] }
         }
+        libc::SYS_sendmsg => &const { [fixed(1, 56)] },
+        libc::SYS_recvmsg => &const { [made(1, 56)] },
         libc::SYS_sendto => &const { [counted(1, SHOWN), counted(4, 112)] },
+        libc::SYS_recvfrom => &const { [result(1, SHOWN), made(4, 28), fixed(5, 4), made(5, 4)] },
         libc::SYS_socketpair => &const { [made(3, 8)] },
         libc::SYS_setsockopt => &const { [counted(3, SHOWN)] },
         libc::SYS_getsockopt => &const { [made(3, 4), fixed(4, 4), made(4, 4)] },
-        libc::SYS_sendmsg => &const { [fixed(1, 56)] },
-        libc::SYS_recvmsg => &const { [made(1, 56)] },
-        libc::SYS_wait4 => &const { [made(1, 4)] },
+        libc::SYS_wait4 | libc::SYS_sched_getparam => &const { [made(1, 4)] },
         libc::SYS_uname => &const { [made(0, 132)] },
-        libc::SYS_sysinfo => &const { [made(0, 112)] },
-        libc::SYS_gettimeofday => &const { [made(0, 16)] },
-        libc::SYS_times => &const { [made(0, 32)] },
-        libc::SYS_getitimer | libc::SYS_getrusage | libc::SYS_timerfd_gettime => {
-            &const { [made(1, 32)] }
-        }
-        libc::SYS_setitimer | libc::SYS_rt_sigaction => &const { [fixed(1, 32), made(2, 32)] },
-        libc::SYS_timerfd_settime => &const { [fixed(2, 32), made(3, 32)] },
-        libc::SYS_signalfd | libc::SYS_signalfd4 => &const { [fixed(1, 8)] },
-        libc::SYS_rt_sigtimedwait => &const { [fixed(0, 8), fixed(2, 16)] },
-        libc::SYS_rt_sigsuspend => &const { [fixed(0, 8)] },
-        libc::SYS_sigaltstack => &const { [fixed(0, 24), made(1, 24)] },
-        libc::SYS_prctl => &const { [text(1), made(1, 16)] },
-        libc::SYS_ioctl => &const { [fixed(2, 4), made(2, 8)] },
         libc::SYS_fcntl => &const { [fixed(2, 32), made(2, 32)] },
-        libc::SYS_futex => &const { [fixed(3, 16)] },
-        libc::SYS_epoll_ctl => &const { [fixed(3, 12)] },
-        libc::SYS_utimensat => &const { [text(1), fixed(2, 32)] },
         libc::SYS_getcwd => &const { [result(0, 1020)] },
         libc::SYS_rename
         | libc::SYS_link
         | libc::SYS_symlink
-        | libc::SYS_getxattr
-        | libc::SYS_lgetxattr
-        | libc::SYS_setxattr => &const { [text(0), text(1)] },
+        | libc::SYS_pivot_root
+        | libc::SYS_removexattr
+        | libc::SYS_lremovexattr => &const { [text(0), text(1)] },
         libc::SYS_readlink => &const { [text(0), result(1, 1020)] },
-        libc::SYS_getrlimit | libc::SYS_clock_gettime => &const { [made(1, 16)] },
-        libc::SYS_setrlimit => &const { [fixed(1, 16)] },
-        libc::SYS_fgetxattr
+        libc::SYS_gettimeofday => &const { [made(0, 16)] },
+        libc::SYS_getresuid | libc::SYS_getresgid => {
+            &const { [made(0, 4), made(1, 4), made(2, 4)] }
+        }
+        libc::SYS_getrlimit
+        | libc::SYS_sched_rr_get_interval
+        | libc::SYS_clock_gettime
+        | libc::SYS_clock_getres => &const { [made(1, 16)] },
+        libc::SYS_sysinfo => &const { [made(0, 112)] },
+        libc::SYS_times => &const { [made(0, 32)] },
+        libc::SYS_rt_sigtimedwait => &const { [fixed(0, 8), fixed(2, 16)] },
+        libc::SYS_rt_sigsuspend => &const { [fixed(0, 8)] },
+        libc::SYS_sigaltstack => &const { [fixed(0, 24), made(1, 24)] },
+        libc::SYS_sched_setparam => &const { [fixed(1, 4)] },
+        libc::SYS_sched_setscheduler => &const { [fixed(2, 4)] },
+        libc::SYS_setrlimit | libc::SYS_clock_settime => &const { [fixed(1, 16)] },
+        libc::SYS_prctl => &const { [text(1), made(1, 16)] },
+        libc::SYS_mount => &const { [text(0), text(1), text(2), text(4)] },
+        libc::SYS_sethostname | libc::SYS_setdomainname => &const { [counted(0, 64)] },
+        libc::SYS_init_module => &const { [text(2)] },
+        libc::SYS_quotactl
+        | libc::SYS_fremovexattr
+        | libc::SYS_futimesat
         | libc::SYS_openat
         | libc::SYS_mkdirat
         | libc::SYS_mknodat
@@ -278,18 +312,47 @@ fn rules(number: i64) -> &'static [Rule] {
         | libc::SYS_fchmodat
         | libc::SYS_faccessat
         | libc::SYS_inotify_add_watch
+        | libc::SYS_name_to_handle_at
+        | libc::SYS_finit_module
         | libc::SYS_execveat
-        | libc::SYS_faccessat2 => &const { [text(1)] },
+        | libc::SYS_open_tree
+        | libc::SYS_fspick
+        | libc::SYS_faccessat2
+        | libc::SYS_mount_setattr
+        | libc::SYS_fchmodat2 => &const { [text(1)] },
+        libc::SYS_lsetxattr | libc::SYS_setxattr | libc::SYS_add_key => {
+            &const { [text(0), text(1), counted(2, SHOWN)] }
+        }
+        libc::SYS_fsetxattr => &const { [text(1), counted(2, SHOWN)] },
+        libc::SYS_getxattr | libc::SYS_lgetxattr => &const { [text(0), text(1), result(2, SHOWN)] },
+        libc::SYS_fgetxattr => &const { [text(1), result(2, SHOWN)] },
+        libc::SYS_listxattr | libc::SYS_llistxattr => &const { [text(0), result(1, SHOWN)] },
+        libc::SYS_futex | libc::SYS_semtimedop | libc::SYS_epoll_pwait2 | libc::SYS_futex_waitv => {
+            &const { [fixed(3, 16)] }
+        }
+        libc::SYS_io_getevents | libc::SYS_recvmmsg => &const { [fixed(4, 16)] },
+        libc::SYS_timer_create => &const { [made(2, 4)] },
+        libc::SYS_timer_settime | libc::SYS_timerfd_settime => {
+            &const { [fixed(2, 32), made(3, 32)] }
+        }
         libc::SYS_clock_nanosleep => &const { [fixed(2, 16)] },
+        libc::SYS_epoll_ctl => &const { [fixed(3, 12)] },
+        libc::SYS_mq_timedsend => &const { [counted(1, SHOWN), fixed(4, 16)] },
+        libc::SYS_mq_timedreceive => &const { [result(1, SHOWN), made(3, 4), fixed(4, 16)] },
+        libc::SYS_request_key => &const { [text(0), text(1), text(2)] },
+        libc::SYS_signalfd | libc::SYS_signalfd4 => &const { [fixed(1, 8)] },
+        libc::SYS_utimensat => &const { [text(1), fixed(2, 32)] },
         libc::SYS_newfstatat => &const { [text(1), made(2, 144)] },
-        libc::SYS_renameat | libc::SYS_linkat | libc::SYS_renameat2 => {
+        libc::SYS_renameat | libc::SYS_linkat | libc::SYS_renameat2 | libc::SYS_move_mount => {
             &const { [text(1), text(3)] }
         }
         libc::SYS_symlinkat => &const { [text(0), text(2)] },
         libc::SYS_readlinkat => &const { [text(1), result(2, 1020)] },
         libc::SYS_ppoll => &const { [fixed(0, 32), fixed(2, 16), made(0, 32)] },
+        libc::SYS_fanotify_mark => &const { [text(4)] },
         libc::SYS_prlimit64 => &const { [fixed(2, 16), made(3, 16)] },
         libc::SYS_statx => &const { [text(1), made(4, 64)] },
+        libc::SYS_fsconfig => &const { [text(2), text(3)] },
         libc::SYS_clone3 => &const { [fixed(0, 64)] },
         libc::SYS_openat2 => &const { [text(1), fixed(2, 24)] },
         _ => &[],

@@ -27,7 +27,9 @@ const SLICE: Duration = Duration::from_millis(50);
 const SHORT: Duration = Duration::from_millis(50);
 const LONG: Duration = Duration::from_millis(250);
 /// Instructions of the first stretch and of the longest one, if each is noted.
-const NOTED: (u64, u64) = (1 << 14, 1 << 24);
+const NOTED: (u64, u64) = (1 << 18, 1 << 24);
+/// The same, if only the beginnings of some lines are noted.
+const LINES: (u64, u64) = (1 << 20, 1 << 28);
 /// The same, if the program runs freely. Each stretch goes back to the last copy of the program before it, so short ones take longer.
 const RUN: (u64, u64) = (1 << 28, 1 << 30);
 /// Most bytes of a value that are shown.
@@ -68,15 +70,16 @@ impl Way {
                 format!("letting the processor watch {bytes}")
             }
             Way::Lines(starts) => {
-                let starts = count(starts.len() as u64, "address");
-                format!("noting when {starts} of code are passed")
+                let starts = count(starts.len() as u64, "instruction");
+                format!("noting when {starts} where a line begins are passed")
             }
         }
     }
 
     fn lengths(&self) -> (u64, u64) {
         match self {
-            Way::Notes(_) | Way::Lines(_) => NOTED,
+            Way::Notes(_) => NOTED,
+            Way::Lines(_) => LINES,
             Way::Watched(_) => RUN,
         }
     }

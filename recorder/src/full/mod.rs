@@ -193,8 +193,9 @@ fn run(
     let started = Arc::new(AtomicI32::new(0));
     let pid = Arc::clone(&started);
     let dir = first.dir().to_owned();
+    let (when, matched) = parts::when(&options.part)?;
     let how = exact::Options {
-        when: parts::when(&options.part)?,
+        when,
         fixed_addresses: options.surroundings.no_aslr,
         environment: options.surroundings.env.clone(),
         input: options.surroundings.stdin.clone(),
@@ -216,7 +217,7 @@ fn run(
             Ok(summary) => summary,
             Err(error) => {
                 first.remove();
-                return Err(why_not(options, error));
+                return Err(why_not(options, &matched, error));
             }
         };
         let mut images = vec![(first.ended(), summary)];
@@ -245,9 +246,11 @@ fn run(
     })
 }
 
-fn why_not(options: &FullOptions, error: exact::Error) -> Error {
+fn why_not(options: &FullOptions, matched: &parts::Matched, error: exact::Error) -> Error {
     match error {
-        exact::Error::Nothing { code, signal } => parts::nothing(&options.part, code, signal),
+        exact::Error::Nothing { code, signal } => {
+            parts::nothing(&options.part, matched, code, signal)
+        }
         exact::Error::Start { source, .. } => Error::Start {
             program: options.argv[0].to_string_lossy().into_owned(),
             source,

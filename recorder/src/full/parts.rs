@@ -1,6 +1,8 @@
 //! Parts of a run: from a moment on, or while a thread is in a call of chosen functions.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use debuginfo::Diagnostic;
 use exact::{Gap, MappedFile, When};
@@ -9,32 +11,50 @@ use store::control::Control;
 use super::{
     FullPart,
     calls::Functions,
-    modules::{self, FileMapping},
+    modules::{self, FileMapping, FoundModule},
 };
 use crate::{Error, Result, arm::Filter};
+
+/// Most functions that are suggested.
+const SUGGESTED: usize = 3;
+
+/// What became of the patterns of functions, for the case that none was called.
+#[derive(Default)]
+pub(super) struct Matched {
+    filter: Option<Filter>,
+    /// Functions whose names end with a pattern that has matched none.
+    near: Arc<Mutex<BTreeSet<String>>>,
+}
 
 /// How it is told to `exact`.
 ///
 /// # Errors
 /// A pattern is empty.
-pub(super) fn when(part: &FullPart) -> Result<When> {
+pub(super) fn when(part: &FullPart) -> Result<(When, Matched)> {
     let names = match part {
-        FullPart::All => return Ok(When::Always),
+        FullPart::All => return Ok((When::Always, Matched::default())),
         FullPart::After(time) => {
-            return Ok(When::After {
+            let after = When::After {
                 time: *time,
                 instructions: u64::MAX,
                 times: 1,
-            });
+            };
+            return Ok((after, Matched::default()));
         }
         FullPart::Calls(names) => names,
     };
     let filter = Filter::new(names, &[])?;
-    Ok(When::Calls(Box::new(move |files| entries(files, &filter))))
+    let matched = Matched {
+        filter: Some(filter.clone()),
+        near: Arc::default(),
+    };
+    let near = Arc::clone(&matched.near);
+    let calls = When::Calls(Box::new(move |files| entries(files, &filter, &near)));
+    Ok((calls, matched))
 }
 
-/// The addresses of the functions that a filter wants.
-fn entries(files: &[MappedFile], filter: &Filter) -> Vec<u64> {
+/// The addresses of the functions that a filter wants. `near`: receives those that it may have meant.
+fn entries(files: &[MappedFile], filter: &Filter, near: &Mutex<BTreeSet<String>>) -> Vec<u64> {
     let mappings = files.iter().map(|file| FileMapping {
         from: 0,
         until: None,
@@ -46,7 +66,27 @@ fn entries(files: &[MappedFile], filter: &Filter) -> Vec<u64> {
     // The program lies below its libraries.
     let exe = mappings.first().map(|first| first.path.clone());
     let found = modules::find(&mappings, &exe.unwrap_or_default());
-    Functions::choose(&found, filter).entries().to_vec()
+    let entries = Functions::choose(&found, filter).entries().to_vec();
+    let scoped = scoped(&found, &filter.unmatched());
+    let mut near = near.lock().unwrap_or_else(PoisonError::into_inner);
+    near.extend(scoped);
+    entries
+}
+
+/// The program's functions whose names without scopes are among these.
+fn scoped(modules: &[FoundModule], names: &[&str]) -> Vec<String> {
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let own = modules.iter().filter(|module| !module.is_system);
+    let files = own.filter_map(|module| module.file.as_deref());
+    let functions = files.flat_map(|file| &file.functions().list);
+    let is_one = |name: &str| {
+        let short = name.rsplit_once("::").map(|(_, short)| short);
+        short.is_some_and(|short| names.contains(&short))
+    };
+    let found = functions.filter(|function| is_one(&function.name));
+    found.map(|function| function.name.clone()).collect()
 }
 
 /// The options that say so.
@@ -59,27 +99,58 @@ pub(super) fn words(part: &FullPart) -> Vec<String> {
 }
 
 /// Why nothing is recorded of a program that has ended.
-pub(super) fn nothing(part: &FullPart, code: Option<i32>, signal: Option<i32>) -> Error {
+pub(super) fn nothing(
+    part: &FullPart,
+    matched: &Matched,
+    code: Option<i32>,
+    signal: Option<i32>,
+) -> Error {
     let end = match (code, signal) {
         (_, Some(signal)) => format!("signal {signal} ended the program"),
         (code, None) => format!("the program ended with exit code {}", code.unwrap_or(0)),
     };
     let (message, hint) = match part {
-        FullPart::Calls(names) => (
-            format!("{end}, and called none of: {}", names.join(", ")),
-            "nm -C PROGRAM lists its functions; one that is inlined everywhere has no calls",
-        ),
+        FullPart::Calls(names) => not_called(&end, names, matched),
         FullPart::All | FullPart::After(_) => (
             format!("{end} before recording began"),
-            "give a shorter time: --full=after:TIME",
+            "give a shorter time: --full=after:TIME".to_owned(),
         ),
     };
     Error::NothingRecorded {
         reason: Diagnostic {
             message,
-            hint: Some(hint.to_owned()),
+            hint: Some(hint),
         },
     }
+}
+
+/// The message and the hint of functions that were not called, or do not exist.
+fn not_called(end: &str, names: &[String], matched: &Matched) -> (String, String) {
+    let unmatched = matched.filter.as_ref().map(Filter::unmatched);
+    let unmatched = unmatched.unwrap_or_default();
+    if unmatched.len() < names.len() {
+        let missing = match unmatched.is_empty() {
+            true => String::new(),
+            false => format!("; no function matches {}", unmatched.join(", ")),
+        };
+        let called = names.iter().map(String::as_str);
+        let called: Vec<&str> = called.filter(|name| !unmatched.contains(name)).collect();
+        return (
+            format!("{end}, and called none of: {}{missing}", called.join(", ")),
+            "a function that is inlined everywhere has no calls".to_owned(),
+        );
+    }
+    let near = matched.near.lock().unwrap_or_else(PoisonError::into_inner);
+    let near: Vec<&str> = near.iter().take(SUGGESTED).map(String::as_str).collect();
+    let hint = match near.is_empty() {
+        true => "nm -C PROGRAM lists its functions; one that is inlined everywhere is none of them"
+            .to_owned(),
+        false => format!("write the scope too: --full={}", near.join(", --full=")),
+    };
+    (
+        format!("{end}, and no function matches: {}", unmatched.join(", ")),
+        hint,
+    )
 }
 
 /// Why nothing is recorded where the disk had no room for the beginning.

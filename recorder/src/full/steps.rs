@@ -20,7 +20,7 @@ use crate::{
     arm::Filter,
     live::{
         FirstProbes, Live, LiveError, Tid,
-        full::{Recorded, Wanted},
+        full::{BEHIND_IT, Recorded, Wanted},
     },
 };
 
@@ -106,10 +106,11 @@ impl Steps {
     }
 
     /// Waits for the end of recording, and closes it: its calls and events are written, and it is run again to see that all is
-    /// as it was recorded. `None`: nothing was recorded, because something else came first, and nothing is kept.
+    /// as it was recorded. `None`: nothing was recorded, because something else came first or the program ended before its next
+    /// instruction, and nothing is kept.
     ///
     /// # Errors
-    /// The recording could not be written, or it cannot be run again: then nothing is kept.
+    /// The recording could not be written, it has no instruction, or it cannot be run again: then nothing is kept.
     pub fn finish(self, observer: &dyn Observer) -> Result<Option<StepsOutcome>> {
         let Ok(recorded) = self.ended.recv() else {
             self.image.remove();
@@ -122,6 +123,10 @@ impl Steps {
                 return Err(not_recorded(&why));
             }
         };
+        if recorded.instructions == 0 {
+            self.image.remove();
+            return nothing(recorded).map_or(Ok(None), Err);
+        }
         let checked = match checked(&self.image.folder()) {
             Ok(checked) => checked,
             Err(error) => {
@@ -186,6 +191,18 @@ fn checked(folder: &Path) -> Result<Checked> {
             why: Some(why),
         }),
     }
+}
+
+/// Why there is no instruction; `None`: the program has ended, which is told as any end.
+fn nothing(recorded: exact::Recorded) -> Option<Error> {
+    let (why, hint) = match (recorded.refused, recorded.ending) {
+        (Some(refused), _) => (refused, "make room on the disk, and record again"),
+        (None, Ending::GoesOn(why)) => (why, BEHIND_IT),
+        (None, Ending::Exit(_) | Ending::Signal(_)) => return None,
+    };
+    let mut what = debuginfo::Diagnostic::new(format!("no instruction was recorded: {why}"));
+    what.hint = Some(hint.to_owned());
+    Some(LiveError::Motion(what).into())
 }
 
 fn not_recorded(why: &str) -> Error {

@@ -44,6 +44,10 @@ use crate::{
     stop::{Registers, procfs},
 };
 
+/// What to do where the next instruction cannot be recorded.
+pub(crate) const BEHIND_IT: &str =
+    "set a breakpoint behind this place, continue to it, and record the next ones: full 10000";
+
 /// What recording some instructions has come to, or why it failed.
 pub type Recorded = std::result::Result<exact::Recorded, String>;
 
@@ -113,6 +117,9 @@ impl Tracer {
         }
         if self.tracee.has_call(tid) {
             return Err(refused("it runs a function that was called for you"));
+        }
+        if self.tracee.is_to_restart(tid)? {
+            return Err(waits());
         }
         let newest = self.stops.newest();
         self.abandon_plan(tid);
@@ -212,6 +219,17 @@ impl Tracee {
             _ => halt.signal,
         };
         (passes && !is_trapped, signal)
+    }
+
+    /// Whether a thread was stopped in a system call that only the kernel knows how to go on with, by restart_syscall(2). A signal
+    /// that it is about to get comes first: its handler can be recorded.
+    fn is_to_restart(&self, tid: Tid) -> LiveResult<bool> {
+        // ERESTART_RESTARTBLOCK in the kernel's errno.h.
+        const RESTART_BLOCK: i64 = -516;
+        let registers = self.registers(tid)?;
+        let is_in_call = registers.orig_rax as i64 >= 0;
+        let (_, signal) = self.as_it_stood(tid);
+        Ok(is_in_call && registers.rax as i64 == RESTART_BLOCK && signal == 0)
     }
 
     fn begin_log(
@@ -344,6 +362,13 @@ fn refused(why: &str) -> LiveError {
     LiveError::Motion(debuginfo::Diagnostic::new(format!(
         "the thread cannot be recorded by steps: {why}"
     )))
+}
+
+fn waits() -> LiveError {
+    LiveError::Motion(debuginfo::Diagnostic {
+        message: "no instruction can be recorded here: the thread waits in a system call that the kernel goes on with (restart_syscall)".to_owned(),
+        hint: Some(BEHIND_IT.to_owned()),
+    })
 }
 
 /// When a process was started, on the monotonic clock; 0 if that is not known.
