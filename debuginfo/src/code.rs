@@ -48,6 +48,11 @@ impl Code {
         self.readable.get_or_init(read)
     }
 
+    /// The code symbols of some kinds and addresses, by address.
+    pub(crate) fn symbols_where(&self, is_wanted: impl Fn(SymbolKind, u64) -> bool) -> Vec<Symbol> {
+        self.index().symbols_where(&self.files, is_wanted)
+    }
+
     /// The variables named by symbols.
     pub(crate) fn data(&self) -> &DataSymbols {
         self.data.get_or_init(|| DataSymbols::read(&self.files))

@@ -1,6 +1,8 @@
 //! Instructions as text, with the names of their targets and their source lines.
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Formatter, IntelFormatter, OpKind, Register};
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Formatter, IntelFormatter, Mnemonic, OpKind, Register,
+};
 
 use crate::address_space::AddressSpace;
 use crate::lines::SourceLine;
@@ -193,15 +195,65 @@ fn decode(space: &AddressSpace, address: u64, bytes: &[u8]) -> Instruction {
     options.set_rip_relative_addresses(true);
     options.set_branch_leading_zeros(false);
     options.set_small_hex_numbers_in_decimal(false);
-    let mut text = String::new();
-    formatter.format(&decoded, &mut text);
+    // `faddp st(1),st` and `fxch st(1)`, as in objdump: not without operands.
+    options.set_use_pseudo_ops(!names_stack(&decoded));
     Instruction {
         address,
         bytes: bytes[..decoded.len()].to_vec(),
-        text,
+        text: text(&mut formatter, &decoded),
         target: target(&decoded).and_then(|address| named(space, address)),
         source,
     }
+}
+
+/// Returns whether an operand is a register of the floating-point stack.
+fn names_stack(instruction: &iced_x86::Instruction) -> bool {
+    let mut operands = 0..instruction.op_count();
+    operands.any(|operand| {
+        instruction.op_kind(operand) == OpKind::Register && instruction.op_register(operand).is_st()
+    })
+}
+
+/// Writes an instruction with those operands that objdump writes.
+fn text(formatter: &mut IntelFormatter, instruction: &iced_x86::Instruction) -> String {
+    let mut text = String::new();
+    let count = formatter.operand_count(instruction);
+    let written = (0..count).filter(|operand| !is_implied(formatter, instruction, *operand));
+    let written: Vec<u32> = written.collect();
+    if written.len() == count as usize {
+        formatter.format(instruction, &mut text);
+        return text;
+    }
+    formatter.format_mnemonic(instruction, &mut text);
+    for (number, operand) in written.into_iter().enumerate() {
+        match number {
+            0 => text.push(' '),
+            _ => formatter.format_operand_separator(instruction, &mut text),
+        }
+        // It fails only for an operand that does not exist.
+        _ = formatter.format_operand(instruction, &mut text, operand);
+    }
+    text
+}
+
+/// Returns whether an operand is the top of the floating-point stack and goes without saying: `fld st(1)`, not `fld st,st(1)`.
+fn is_implied(
+    formatter: &mut IntelFormatter,
+    instruction: &iced_x86::Instruction,
+    operand: u32,
+) -> bool {
+    let own = formatter.get_instruction_operand(instruction, operand);
+    let is_encoded = !matches!(own, Ok(None));
+    let names_one = matches!(
+        instruction.mnemonic(),
+        Mnemonic::Fcom | Mnemonic::Fcomp | Mnemonic::Fucom | Mnemonic::Fucomp | Mnemonic::Fxch
+    );
+    if is_encoded && !names_one {
+        return false;
+    }
+    let mut text = String::new();
+    let written = formatter.format_operand(instruction, &mut text, operand);
+    written.is_ok() && text == "st"
 }
 
 /// Returns the address that an instruction branches or refers to.
@@ -228,4 +280,39 @@ fn named(space: &AddressSpace, address: u64) -> Option<String> {
         0 => name,
         offset => format!("{name}+{offset:#x}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What objdump -M intel writes, in small letters.
+    #[test]
+    fn the_top_of_the_floating_point_stack_is_written_where_objdump_writes_it() {
+        let space = AddressSpace::new(Vec::new());
+        for (bytes, expected) in [
+            (&[0xdb, 0x6d, 0xf0][..], "fld tbyte ptr [rbp-0x10]"),
+            (&[0xdb, 0x7d, 0xf0], "fstp tbyte ptr [rbp-0x10]"),
+            (&[0xd9, 0xc1], "fld st(1)"),
+            (&[0xdd, 0xda], "fstp st(2)"),
+            (&[0xdf, 0x28], "fild qword ptr [rax]"),
+            (&[0xdf, 0x38], "fistp qword ptr [rax]"),
+            (&[0xd8, 0x00], "fadd dword ptr [rax]"),
+            (&[0xd8, 0xd2], "fcom st(2)"),
+            (&[0xdd, 0xeb], "fucomp st(3)"),
+            (&[0xdf, 0xea], "fucomip st,st(2)"),
+            (&[0xd9, 0xc9], "fxch st(1)"),
+            (&[0xd8, 0xc1], "fadd st,st(1)"),
+            (&[0xdc, 0xc1], "fadd st(1),st"),
+            (&[0xde, 0xc1], "faddp st(1),st"),
+            (&[0xda, 0xc2], "fcmovb st,st(2)"),
+            (&[0xd9, 0xe0], "fchs"),
+            (&[0xdf, 0xe0], "fnstsw ax"),
+            (&[0xf3, 0x0f, 0xc2, 0xc1, 0x01], "cmpltss xmm0,xmm1"),
+        ] {
+            let found = disassemble_bytes(&space, 0x1000, bytes);
+            let texts: Vec<&str> = found.iter().map(|one| one.text.as_str()).collect();
+            assert_eq!(texts, [expected]);
+        }
+    }
 }

@@ -37,6 +37,7 @@ mod functions;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod glob;
+mod initial;
 mod kept;
 mod limit;
 mod lines;

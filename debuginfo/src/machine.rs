@@ -342,6 +342,13 @@ pub trait Machine {
         }
     }
 
+    /// Returns whether the innermost frame is known not to have existed at event `event`: its registers held something else
+    /// then.
+    fn is_before_frame(&self, event: u64) -> bool {
+        let behind = self.behind();
+        behind.is_some_and(|behind| behind.is_before_frame(event))
+    }
+
     /// Returns rdi where the call that has just returned began, if that was recorded.
     fn first_argument(&self) -> Option<u64> {
         self.behind()?.first_argument()

@@ -3,18 +3,22 @@
 
 use std::collections::HashMap;
 
-use crate::demangle;
+use crate::demangle::{self, Mangling};
+use crate::initial::{Image, Object, Pair};
 use crate::model::Svma;
 use crate::module::Module;
 
 /// Variables with more bytes are not compared.
 const MOST_BYTES: u64 = 1 << 16;
 
+/// Tables that the linker makes, and names like variables.
+const OF_LINKER: [&str; 2] = ["_DYNAMIC", "_GLOBAL_OFFSET_TABLE_"];
+
 /// The names of variables that two builds both have. A variable with another name in each is one that was renamed, or two
 /// different ones: nothing is said of it.
 #[derive(Debug, Default)]
 pub struct SharedVariables {
-    /// Whether the variable begins with other bytes in the two files, by name.
+    /// Whether the variable begins with another value in the two files, by name.
     names: HashMap<String, bool>,
 }
 
@@ -22,7 +26,8 @@ impl SharedVariables {
     /// Takes two builds of a module.
     #[must_use]
     pub fn of(own: &Module, other: &Module) -> Self {
-        let (own, other) = (Initial::all(own), Initial::all(other));
+        let images = (Image::of(own), Image::of(other));
+        let (own, other) = (Initial::all(own, &images.0), Initial::all(other, &images.1));
         let both = own.into_iter().filter_map(|(name, own)| {
             let differs = own.differs(other.get(&name)?);
             Some((name, differs))
@@ -42,8 +47,8 @@ impl SharedVariables {
         is_shared.then(|| (name.to_owned(), svma.0 - start.0))
     }
 
-    /// Returns the variables that begin with other values, by name, as far as the files tell: those that hold addresses are
-    /// filled in when the program starts.
+    /// Returns the variables that begin with other values, by name, as far as the files tell. Pointers are compared by what they
+    /// lead to: a text, a function or a place in a variable.
     #[must_use]
     pub fn changed(&self) -> Vec<&str> {
         let changed = self.names.iter().filter(|(_, differs)| **differs);
@@ -53,40 +58,50 @@ impl SharedVariables {
     }
 }
 
-/// What variables of one name begin with: their bytes in the file, in the order of their addresses.
-struct Initial<'m>(Vec<Option<&'m [u8]>>);
+/// What variables of one name begin with, in the order of their addresses.
+#[derive(Default)]
+struct Initial<'i> {
+    objects: Vec<Object<'i>>,
+    /// The language keeps the lengths of texts beside the pointers to them.
+    has_lengths: bool,
+}
 
-impl<'m> Initial<'m> {
-    fn all(module: &'m Module) -> HashMap<String, Initial<'m>> {
-        let mut all: HashMap<String, Initial<'m>> = HashMap::new();
-        for (start, size, name) in module.variable_symbols() {
-            let readable = demangle::readable(name).map(|(name, _)| name);
-            let name = readable.as_deref().unwrap_or(name);
-            if is_named_by_number(name) {
+impl<'i> Initial<'i> {
+    fn all(module: &Module, image: &'i Image<'i>) -> HashMap<String, Initial<'i>> {
+        let is_go = module.has_go();
+        let mut all: HashMap<String, Initial<'i>> = HashMap::new();
+        for (start, size, linkage) in module.variable_symbols() {
+            let readable = demangle::readable(linkage);
+            let is_rust = readable
+                .as_ref()
+                .is_some_and(|(_, mangling)| !matches!(mangling, Mangling::Cpp));
+            let name = readable.as_ref().map_or(linkage, |(name, _)| name.as_str());
+            if is_named_by_number(name) || OF_LINKER.contains(&name) {
                 continue;
             }
-            let bytes = (size <= MOST_BYTES)
-                .then(|| module.code(start, size))
-                .flatten();
-            let named = all
-                .entry(stem(name).to_owned())
-                .or_insert(Initial(Vec::new()));
-            named.0.push(bytes);
+            let named = all.entry(stem(name).to_owned()).or_default();
+            named.has_lengths |= is_rust || is_go;
+            named.objects.push(Object {
+                image,
+                start: start.0,
+                size,
+            });
         }
         all
     }
 
-    fn differs(&self, other: &Initial<'_>) -> bool {
+    fn differs(&self, other: &Initial<'i>) -> bool {
         // Several variables of one name have no twins that are certain.
-        let ([Some(own)], [Some(other)]) = (&*self.0, &*other.0) else {
+        let ([own], [twin]) = (&*self.objects, &*other.objects) else {
             return false;
         };
-        own.len() == other.len() && own != other
+        let is_compared = own.size == twin.size && own.size <= MOST_BYTES;
+        is_compared && Pair::new(*own, *twin, self.has_lengths || other.has_lengths).differs()
     }
 }
 
 /// Returns a name without the numbers that compilers append to those of static variables in functions.
-fn stem(name: &str) -> &str {
+pub(crate) fn stem(name: &str) -> &str {
     let mut stem = name;
     while let Some((front, number)) = stem.rsplit_once('.')
         && !front.is_empty()
@@ -99,7 +114,7 @@ fn stem(name: &str) -> &str {
 }
 
 /// Tells whether a compiler has made up the name of a constant, from a number or a hash.
-fn is_named_by_number(name: &str) -> bool {
+pub(crate) fn is_named_by_number(name: &str) -> bool {
     ["anon.", "__unnamed_", "alloc_", "CSWTCH", "switch.table"]
         .iter()
         .any(|begin| name.starts_with(begin))

@@ -92,6 +92,15 @@ impl SymbolIndex {
 
     /// Returns the symbols with readable names, in the index's order.
     pub(crate) fn symbols(&self, files: &Files) -> Vec<Symbol> {
+        self.symbols_where(files, |_, _| true)
+    }
+
+    /// As [`Self::symbols`], of the kinds and addresses that are wanted: making names readable takes the longest.
+    pub(crate) fn symbols_where(
+        &self,
+        files: &Files,
+        is_wanted: impl Fn(SymbolKind, u64) -> bool,
+    ) -> Vec<Symbol> {
         let file_bytes =
             files.main.bytes().len() + files.debug.as_ref().map_or(0, |d| d.bytes().len());
         let mut left = file_bytes
@@ -112,7 +121,8 @@ impl SymbolIndex {
                 binding: e.binding,
             }
         };
-        self.entries.iter().map(&mut symbol).collect()
+        let wanted = self.entries.iter().filter(|e| is_wanted(e.kind, e.svma));
+        wanted.map(&mut symbol).collect()
     }
 
     /// Returns whether a function of this linker name is visible to other modules.

@@ -343,7 +343,7 @@ const FIRST: [&str; 335] = [
 const LATER_FROM: u64 = 424;
 
 /// Names of the later calls.
-const LATER: [&str; 39] = [
+const LATER: [&str; 46] = [
     "pidfd_send_signal",
     "io_uring_setup",
     "io_uring_enter",
@@ -383,6 +383,13 @@ const LATER: [&str; 39] = [
     "lsm_set_self_attr",
     "lsm_list_modules",
     "mseal",
+    "setxattrat",
+    "getxattrat",
+    "listxattrat",
+    "removexattrat",
+    "open_tree_attr",
+    "file_getattr",
+    "file_setattr",
 ];
 
 /// Returns the name of a system call.
@@ -429,6 +436,8 @@ mod tests {
         assert_eq!(name(335), None);
         assert_eq!(name(424), Some("pidfd_send_signal"));
         assert_eq!(name(435), Some("clone3"));
+        assert_eq!(name(462), Some("mseal"));
+        assert_eq!(name(469), Some("file_setattr"));
         assert_eq!(name(u64::MAX), None);
     }
 }

@@ -306,6 +306,40 @@ fn parameters_that_rustc_removed_are_nowhere() {
     assert_eq!(places, [ParameterPlace::Int(0), ParameterPlace::Removed]);
 }
 
+/// rustc describes the type of a function item as that of a pointer to a function. Items are not passed, and a result that is
+/// one is in no register.
+#[test]
+fn rust_function_items_are_not_passed() {
+    use ParameterPlace::{Empty, Int, Sse};
+    let bench = Bench::new();
+    let options = ["--edition=2024", "-g", "-Copt-level=0"];
+    let path = bench.compile("rustc", &program("items.rs"), "items", &options);
+    let module = open(&path);
+    let rax = RetPlace::Regs(RetReg::Rax, None);
+    let one = "<fn(i64) -> i64>";
+    let two = "<fn(i64) -> i64, fn(i64) -> i64>";
+    let expected = [
+        ("pointer", "", vec![Int(0), Int(1), Int(2)], rax),
+        ("pointers", one, vec![Int(0), Int(1), Int(2)], rax),
+        ("first", one, vec![Empty, Int(0)], rax),
+        ("middle", one, vec![Int(0), Empty, Int(1)], rax),
+        ("last", two, vec![Int(0), Empty, Empty], rax),
+        ("small", one, vec![Int(0), Int(1), Int(2), Empty], rax),
+        ("mixed", two, vec![Int(0), Empty, Int(1)], rax),
+        ("same", one, vec![Empty], RetPlace::None),
+        ("back", one, vec![Int(0)], rax),
+        ("whole", one, vec![Int(0), Int(2)], rax),
+        ("float", one, vec![Sse(0), Int(0)], rax),
+    ];
+    for (name, generic, at, ret) in expected {
+        let name = format!("items::{name}{generic}");
+        assert_eq!(places(&module, &name), (at, ret), "{name}");
+    }
+    let whole = function(&module, &format!("items::whole{one}"));
+    assert_eq!(whole.params[0].place2, Some(Int(1)));
+    assert!(!whole.params[0].indirect);
+}
+
 #[test]
 fn fortran_arrays_of_unknown_rank_or_shape_have_no_size() {
     let bench = Bench::new();

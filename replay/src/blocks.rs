@@ -6,9 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::allocation::{MAP_FAILED, Role, role};
-use crate::calls::CallHead;
-use crate::error::{Error, Result};
-use crate::overseen::goes_on;
+use crate::calls::{CallHead, Values};
+use crate::error::Result;
 use crate::timeline::Timeline;
 
 /// Allocation functions call each other at most this deep.
@@ -55,113 +54,51 @@ pub struct Blocks {
     pub has_freers: bool,
 }
 
-/// Asks whoever oversees the search whether it goes on.
-fn go_on(head: &CallHead) -> Result<()> {
-    match goes_on(head.start) {
-        true => Ok(()),
-        false => Err(Error::Interrupted),
-    }
-}
+/// The arguments that tell which block a call is about, by any allocation function.
+const ARGUMENTS: [usize; 4] = [0, 1, 2, 3];
 
 impl Timeline {
     /// Finds the blocks that held `address`, at any time.
     ///
     /// # Errors
-    /// The files cannot be read, or [`Error::Interrupted`].
+    /// The files cannot be read, or [`Error::Interrupted`](crate::Error::Interrupted).
     pub fn blocks_at(&self, address: u64) -> Result<Blocks> {
-        let mut makers = BTreeMap::new();
-        let mut freers = BTreeSet::new();
-        for function in self.functions() {
-            let Some(role) = role(function) else {
-                continue;
-            };
-            if role.gives_memory() {
-                makers.insert(function.id, role);
-            }
-            if role.takes_memory() {
-                freers.insert(function.id);
-            }
-        }
-        let all: BTreeSet<u32> = makers.keys().chain(&freers).copied().collect();
-        let mut found: Vec<Block> = Vec::new();
-        let mut has_makers = false;
-        let maker_ids: BTreeSet<u32> = makers.keys().copied().collect();
-        for head in self.calls.entered_in(&(0..u64::MAX), &maker_ids)? {
-            go_on(&head)?;
-            has_makers = true;
-            found.extend(self.made(&head, makers[&head.function], address, &all)?);
-        }
-        // An inner function returns the same block a little earlier.
-        found.sort_by_key(|block| (block.made.start, u64::MAX - block.len));
-        found.dedup_by_key(|block| block.made.start);
-        let starts: BTreeSet<u64> = found.iter().map(|block| block.address).collect();
+        let known = self.functions().filter_map(|f| Some((f.id, role(f)?)));
+        let roles: BTreeMap<u32, Role> = known.collect();
+        let all: BTreeSet<u32> = roles.keys().copied().collect();
+        let mut answer = Blocks::default();
+        let mut starts: BTreeSet<u64> = BTreeSet::new();
+        let calls = self.calls.with_values(&all, &ARGUMENTS, &mut |values| {
+            let role = roles[&values.function];
+            answer.has_makers |= role.gives_memory();
+            answer.has_freers |= role.takes_memory();
+            let made = returned(role, values, address);
+            // Calls come in the order of their ends: that of the call which returned a block comes before that of the one which frees it.
+            let is_freed = role.takes_memory() && starts.contains(&values.args[0]);
+            starts.extend(made.map(|(start, _)| start));
+            made.is_some() || is_freed
+        })?;
         let mut frees: Vec<Free> = Vec::new();
-        let mut has_freers = false;
-        for head in self.calls.entered_in(&(0..u64::MAX), &freers)? {
-            go_on(&head)?;
-            has_freers = true;
-            let freed = self.call(&head)?.args[0];
-            if starts.contains(&freed) {
+        for (head, values) in calls {
+            let role = roles[&values.function];
+            let outermost = self.outermost(&head, &all)?;
+            answer
+                .blocks
+                .extend(made(role, &values, address, &head, &outermost));
+            if role.takes_memory() && starts.contains(&values.args[0]) {
                 frees.push(Free {
-                    address: freed,
-                    call: self.outermost(&head, &all)?,
+                    address: values.args[0],
+                    call: outermost,
                     is_done: head.returned() || head.only_entered,
                 });
             }
         }
-        // Of a call and one inside it that did return, the latter comes first.
-        frees.sort_by_key(|free| (free.call.start, !free.is_done));
-        let given: Vec<u64> = found.iter().filter_map(|block| block.made.end).collect();
-        for block in &mut found {
-            let since = block.made.end.unwrap_or(u64::MAX);
-            let next = given.iter().filter(|given| **given > since).min();
-            // realloc frees a block before it returns the next one there. What was freed later was the next one.
-            let is_it = |free: &&Free| {
-                free.address == block.address
-                    && free.call.start > since
-                    && next.map_or(free.is_done, |next| free.call.start < *next)
-            };
-            block.freed = frees.iter().find(is_it).map(|free| free.call);
-        }
-        Ok(Blocks {
-            blocks: found,
-            has_makers,
-            has_freers,
-        })
-    }
-
-    /// The block that a call returned, if it holds the address.
-    fn made(
-        &self,
-        head: &CallHead,
-        role: Role,
-        address: u64,
-        all: &BTreeSet<u32>,
-    ) -> Result<Option<Block>> {
-        if !head.returned() {
-            return Ok(None);
-        }
-        let call = self.call(head)?;
-        let Some(len) = role.returned_len(&call.args) else {
-            return Ok(None);
-        };
-        let Some(start) = call.rax.filter(|start| !matches!(*start, 0 | MAP_FAILED)) else {
-            return Ok(None);
-        };
-        if !(start..start.saturating_add(len.max(1))).contains(&address) {
-            return Ok(None);
-        }
-        let made = self.outermost(head, all)?;
-        // malloc maps memory for many blocks.
-        if role.is_of_pages() && made.start != head.start || !made.returned() {
-            return Ok(None);
-        }
-        Ok(Some(Block {
-            address: start,
-            len,
-            made,
-            freed: None,
-        }))
+        let found = &mut answer.blocks;
+        // An inner function returns the same block a little earlier.
+        found.sort_by_key(|block| (block.made.start, u64::MAX - block.len));
+        found.dedup_by_key(|block| block.made.start);
+        free(found, frees);
+        Ok(answer)
     }
 
     /// The outermost of the allocation functions around a call, itself included.
@@ -174,5 +111,56 @@ impl Timeline {
             }
         }
         Ok(outermost)
+    }
+}
+
+/// Returns the first byte and the length of the block that a call returned, if it holds the address.
+fn returned(role: Role, values: &Values, address: u64) -> Option<(u64, u64)> {
+    let len = role.returned_len(&values.args)?;
+    let start = values
+        .rax
+        .filter(|start| !matches!(*start, 0 | MAP_FAILED))?;
+    let bytes = start..start.saturating_add(len.max(1));
+    bytes.contains(&address).then_some((start, len))
+}
+
+/// Returns that block. `outermost`: the outermost of the allocation functions around the call, itself included.
+fn made(
+    role: Role,
+    values: &Values,
+    address: u64,
+    head: &CallHead,
+    outermost: &CallHead,
+) -> Option<Block> {
+    let (start, len) = returned(role, values, address)?;
+    // malloc maps memory for many blocks.
+    let is_inside = role.is_of_pages() && outermost.start != head.start;
+    let is_made = head.returned() && outermost.returned() && !is_inside;
+    is_made.then_some(Block {
+        address: start,
+        len,
+        made: *outermost,
+        freed: None,
+    })
+}
+
+/// Says of each block which call freed it.
+fn free(blocks: &mut [Block], mut frees: Vec<Free>) {
+    // Of a call and one inside it that did return, the latter comes first.
+    frees.sort_by_key(|free| (free.address, free.call.start, !free.is_done));
+    let mut given: Vec<u64> = blocks.iter().filter_map(|block| block.made.end).collect();
+    given.sort_unstable();
+    for block in blocks {
+        let since = block.made.end.unwrap_or(u64::MAX);
+        let next = given.get(given.partition_point(|given| *given <= since));
+        let from = (block.address, since);
+        let first = frees.partition_point(|free| (free.address, free.call.start) <= from);
+        // realloc frees a block before it returns the next one there. What was freed later was the next one.
+        let mut its = frees[first..].iter().take_while(|free| {
+            free.address == block.address && next.is_none_or(|next| free.call.start < *next)
+        });
+        block.freed = its
+            .find(|free| next.is_some() || free.is_done)
+            .map(|free| free.call);
     }
 }

@@ -62,7 +62,7 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         inner.values.contains_key(key)
     }
 
-    fn find(&self, key: &K) -> Option<Arc<V>> {
+    pub(crate) fn find(&self, key: &K) -> Option<Arc<V>> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.uses += 1;
         let uses = inner.uses;

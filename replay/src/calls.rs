@@ -97,6 +97,17 @@ pub(crate) struct Entered {
     pub bits: Option<u64>,
 }
 
+/// What a call received and returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Values {
+    /// The function's id.
+    pub function: u32,
+    /// Its arguments in general registers; 0 for those that were not read.
+    pub args: [u64; 6],
+    /// What it returned in rax; `None` if it did not return.
+    pub rax: Option<u64>,
+}
+
 /// A page, and how to find it.
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -542,6 +553,56 @@ impl Calls {
                 if functions.contains(&calls.function_id(row)) {
                     found.push(self.head(&spine, at, row));
                 }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the calls of `functions` that `is_wanted` selects by what they received in the registers of `arguments` and what they
+    /// returned. It is asked in the order of the calls' ends, last those without one.
+    ///
+    /// # Errors
+    /// The files cannot be read, or [`Error::Interrupted`].
+    pub(crate) fn with_values(
+        &self,
+        functions: &BTreeSet<u32>,
+        arguments: &[usize],
+        is_wanted: &mut dyn FnMut(&Values) -> bool,
+    ) -> Result<Vec<(CallHead, Values)>> {
+        let ids = functions.last().map_or(0, |last| *last as usize + 1);
+        let is_one: Vec<bool> = (0..ids)
+            .map(|id| functions.contains(&(id as u32)))
+            .collect();
+        let is_one = |id: &u32| is_one.get(*id as usize).copied().unwrap_or(false);
+        let mut found = Vec::new();
+        for at in 0..self.blocks.len() {
+            let Block {
+                file, page, starts, ..
+            } = self.blocks[at];
+            if !goes_on(starts.0) {
+                return Err(Error::Interrupted);
+            }
+            let (file, page) = (self.file(file)?, page as usize);
+            let called = file.functions(page)?;
+            if !called.iter().any(is_one) {
+                continue;
+            }
+            let columns = file.values(page, arguments)?;
+            let mut spine = None;
+            for (row, function) in called.iter().enumerate().filter(|(_, id)| is_one(id)) {
+                let values = Values {
+                    function: *function,
+                    args: columns.args(row),
+                    rax: columns.rax(row),
+                };
+                if !is_wanted(&values) {
+                    continue;
+                }
+                let spine = match &spine {
+                    Some(spine) => spine,
+                    None => spine.insert(self.spine(at)?),
+                };
+                found.push((self.head(spine, at, row), values));
             }
         }
         Ok(found)

@@ -40,6 +40,10 @@ impl Machine for LeftMachine<'_> {
         self.now.is_of_unknown_block()
     }
 
+    fn is_before_frame(&self, event: u64) -> bool {
+        self.then.is_before_frame(event)
+    }
+
     fn register(&self, register: Register) -> std::result::Result<(u64, Certainty), Unknown> {
         match register {
             Register::RSP | Register::RBP => Err(Unknown::because(

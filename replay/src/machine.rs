@@ -38,6 +38,8 @@ pub struct StateMachine<'s> {
     frames: &'s [Frame],
     /// The frames of unrecorded functions, and the first event at which each is known to exist.
     passing: OnceCell<Vec<(Range<u64>, u64)>>,
+    /// The first event at which the innermost frame is known to exist, if any is known.
+    since: OnceCell<Option<u64>>,
     /// Whether the bytes of the last read were seen together.
     ages: Cell<Ages>,
     /// Memory is read as it was at this event.
@@ -59,6 +61,7 @@ impl<'s> StateMachine<'s> {
             returned: None,
             frames: &[],
             passing: OnceCell::new(),
+            since: OnceCell::new(),
             ages: Cell::new(Ages::One),
             pinned: Cell::new(None),
             is_of_unknown_block: Cell::new(false),
@@ -110,10 +113,7 @@ impl<'s> StateMachine<'s> {
     /// or this event if there is none.
     fn passing(&self) -> crate::error::Result<Vec<(Range<u64>, u64)>> {
         let state = self.state;
-        let mut since = match state.event()? {
-            Event::Leave(call) if call.tid == Some(state.tid) => call.start,
-            _ => state.seq,
-        };
+        let mut since = self.last_call()?;
         let mut passing = Vec::new();
         let mut low = state.register(Register::RSP).value().copied();
         let mut open = 0;
@@ -137,6 +137,28 @@ impl<'s> StateMachine<'s> {
             low = Some(cfa);
         }
         Ok(passing)
+    }
+
+    /// The event at which the call began that has just returned; this event, if none has.
+    fn last_call(&self) -> crate::error::Result<u64> {
+        Ok(match self.state.event()? {
+            Event::Leave(call) if call.tid == Some(self.state.tid) => call.start,
+            _ => self.state.seq,
+        })
+    }
+
+    /// The first event at which the innermost frame is known to exist: the start of its call or, if that is not recorded, of the
+    /// call that it has just made. `None` if nothing tells.
+    fn frame_since(&self) -> crate::error::Result<Option<u64>> {
+        let open = self.state.open_call(0)?;
+        let mut physical = self.frames.iter().filter(|frame| !frame.inlined);
+        let cfa = physical.next().and_then(|frame| frame.cfa);
+        let is_of = |link: &Link| cfa.is_none_or(|cfa| link.slot.wrapping_add(8) == cfa);
+        match open.filter(is_of) {
+            Some(link) => Ok(Some(link.call.start)),
+            None if cfa.is_some() => self.last_call().map(Some),
+            None => Ok(None),
+        }
     }
 
     pub(crate) fn strict(state: &'s State<'s>, space: &'s AddressSpace) -> StateMachine<'s> {
@@ -376,6 +398,14 @@ impl Machine for StateMachine<'_> {
 
     fn is_of_unknown_block(&self) -> bool {
         self.is_of_unknown_block.get()
+    }
+
+    fn is_before_frame(&self, event: u64) -> bool {
+        // Without its inputs nothing can be read.
+        let since = self
+            .since
+            .get_or_init(|| self.frame_since().unwrap_or_default());
+        since.is_some_and(|since| event < since)
     }
 
     fn was_same(&self, address: u64, len: u64, event: u64) -> bool {

@@ -14,6 +14,9 @@ use crate::pages::{Page, Pages};
 /// Pages whose heads are kept: 8,192 events of 24 bytes each.
 const PAGES: usize = 64;
 
+/// Events that are kept as a whole: one question asks about the same event several times. A stop has up to 64 KiB of stack.
+const EVENTS: usize = 16;
+
 /// The head of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -28,6 +31,7 @@ pub(crate) struct Others {
     files: Vec<EventsFile>,
     pages: Pages,
     heads: Cache<u32, Vec<Head>>,
+    events: Cache<u64, ReadEvent>,
 }
 
 impl Others {
@@ -43,6 +47,7 @@ impl Others {
             files,
             pages,
             heads: Cache::new(PAGES),
+            events: Cache::new(EVENTS),
         })
     }
 
@@ -83,13 +88,17 @@ impl Others {
 
     /// Reads the event `seq`, if it is not an enter or leave.
     pub(crate) fn event(&self, seq: u64) -> Result<Option<ReadEvent>> {
+        if let Some(known) = self.events.find(&seq) {
+            return Ok(Some(ReadEvent::clone(&known)));
+        }
         if self.head(seq)?.is_none() {
             return Ok(None);
         }
-        match self.pages.holding(seq) {
-            Some(at) => Ok(self.files[self.pages.get(at).file].event(seq)?),
-            None => Ok(None),
-        }
+        let Some(at) = self.pages.holding(seq) else {
+            return Ok(None);
+        };
+        let read = self.files[self.pages.get(at).file].event(seq)?;
+        Ok(read.map(|event| ReadEvent::clone(&self.events.put(seq, event))))
     }
 
     /// Reads the events of `marks`, in order; missing ones are omitted. A page with several of them is read once.

@@ -194,7 +194,8 @@ pub enum Control {
     LogFormat(LogFormat),
     /// The program wrote to a place whose writes are logged.
     LoggedWrite(Box<LoggedWrite>),
-    /// How long a thread, from its first record on, was ready to run and waited for a processor. No event.
+    /// How long a thread, from its first record on, was ready to run and waited for a processor. Of a thread without one it is
+    /// not known. No event.
     ProcessorWait {
         /// Which thread.
         tid: u32,

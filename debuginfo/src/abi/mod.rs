@@ -3,6 +3,7 @@
 pub(crate) mod args;
 mod cxx;
 mod form;
+pub(crate) mod items;
 mod rust;
 mod sysv;
 

@@ -7,6 +7,7 @@
 //! and first instructions.
 
 use super::form::{Encoding, Form, fields, members, offset};
+use super::items::POINTER;
 use super::{MAX_VISITS, Passing, RegClass, Types};
 use crate::types::{Branch, Field, Keyword, Node, Shape, VariantPart};
 
@@ -132,8 +133,21 @@ impl Types<'_, '_, '_> {
             let repr = self.repr(&self.form(&of), size, depth + 1, visits);
             (offset(member), size, repr)
         };
-        let parts = members(fields(record)).map(read);
+        let members = members(fields(record)).filter(|member| !self.is_item(record, member));
+        let parts = members.map(read);
         parts.filter(|(_, _, repr)| *repr != Repr::Zst).collect()
+    }
+
+    /// Returns whether a member is a function item: it is described as a pointer to a function, and there is no room for one.
+    fn is_item(&self, record: &Node, member: &Field) -> bool {
+        let of = self.linked(&member.ty);
+        let Shape::Pointer(target) = &of.shape else {
+            return false;
+        };
+        let at = offset(member);
+        let is_inside = |size| at.saturating_add(POINTER) <= size;
+        let has_room = at.is_multiple_of(POINTER) && record.size.is_none_or(is_inside);
+        !has_room && matches!(self.linked(target).shape, Shape::Function { .. })
     }
 
     fn struct_repr(&self, record: &Node, size: u64, depth: u32, visits: &mut u32) -> Repr {

@@ -204,6 +204,7 @@ impl<'a> Builder<'_, '_, 'a> {
             abi,
             described: self.scan.described,
             is_llvm: self.is_llvm,
+            is_closure: closure,
         };
         let params = &self.scan.params;
         let own: Vec<Die<'a>> = params

@@ -12,6 +12,7 @@ pub(crate) mod scopes;
 mod short_name;
 mod signature;
 mod split;
+mod undescribed;
 
 use std::sync::OnceLock;
 

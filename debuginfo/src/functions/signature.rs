@@ -4,12 +4,14 @@
 //! unit calls. In that case, only what the location lists state for the first instruction is used; the rest is unknown.
 //! LLVM's passes for dead arguments (DeadArgumentElimination, ArgumentPromotion) say so only by what they leave out: a parameter
 //! that is constant or unused has no location, its callers do not pass it, and the others may have moved up.
+//! In Rust, what is described as a pointer to a function may be a function item, which is not passed.
 
 use std::rc::Rc;
 
 use gimli::constants as dw;
 
 use crate::abi::args::{self, Found, Locations, Passed, Spills};
+use crate::abi::items::{self, Called, Key, Told};
 use crate::abi::{Abi, TypeInfo, Types};
 use crate::code::Code;
 use crate::dies::{Die, DieReader};
@@ -47,6 +49,8 @@ pub(super) struct Signatures<'x, 's, 't, 'a> {
     pub described: bool,
     /// The compiler is LLVM's: parameters without a location are not passed.
     pub is_llvm: bool,
+    /// The function is a closure or a coroutine of Rust.
+    pub is_closure: bool,
 }
 
 /// A parameter: its DIEs from the concrete one to the declaration, and whether the concrete one exists.
@@ -70,9 +74,11 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         let mut formals = self.formals(chain, own);
         let complete = formals.len() < MAX_PARAMS;
         formals.truncate(MAX_PARAMS);
-        let infos: Vec<Rc<TypeInfo>> = formals.iter().map(|f| self.type_of(&f.chain)).collect();
-        let declared = args::assign(infos.iter().map(|i| &**i), passed_back, self.is_llvm);
         let locations = Locations::new(self.session, &chain[0], svma);
+        let told = self.told(&formals, &locations, svma);
+        let passed = |formal: &Formal<'a>| self.passed(&formal.chain, chain, &told);
+        let infos: Vec<Rc<TypeInfo>> = formals.iter().map(passed).collect();
+        let declared = args::assign(infos.iter().map(|i| &**i), passed_back, self.is_llvm);
         let removed = self.removed(&formals, &declared, &locations);
         let trust = match trust {
             Trust::All | Trust::Result if removed.contains(&true) => self.with_removed(chain),
@@ -97,7 +103,9 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
             }
         }
         let mut ret = result.kind.clone();
-        if trust == Trust::Nothing && ret != ValueKind::Void {
+        let may_be_item = |ty| self.called(ty, &told, chain) != Called::Pointer;
+        let may_be_item = self.function_type(chain, &result).is_some_and(may_be_item);
+        if (trust == Trust::Nothing || may_be_item) && ret != ValueKind::Void {
             (ret, ret_place) = (ValueKind::Unknown, RetPlace::Unknown);
         }
         let xmm_args = places
@@ -237,6 +245,73 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         }
     }
 
+    /// Returns the type of a parameter of the function `of`, as it is passed.
+    fn passed(&self, chain: &[Die<'a>], of: &[Die<'a>], told: &Told) -> Rc<TypeInfo> {
+        let described = self.type_of(chain);
+        match self.function_type(chain, &described) {
+            Some(ty) => self.called(ty, told, of).passed(described),
+            None => described,
+        }
+    }
+
+    /// Returns the type of a parameter or a result if it is described as a pointer to a function and may be an item.
+    fn function_type(&self, chain: &[Die<'a>], info: &TypeInfo) -> Option<Key> {
+        if self.abi != Abi::Rust || info.kind != ValueKind::Pointer {
+            return None;
+        }
+        let of = chain
+            .iter()
+            .find_map(|d| self.session.follow(d, dw::DW_AT_type))?;
+        items::is_function(self.session, &of).then(|| of.key())
+    }
+
+    /// Returns what the parameters' places tell about types that are described as pointers to functions.
+    fn told(
+        &self,
+        formals: &[Formal<'a>],
+        locations: &Locations<'_, '_, '_, 'a>,
+        svma: u64,
+    ) -> Told {
+        let mut told = Told::default();
+        let mut spills: Option<Spills> = None;
+        for formal in formals.iter().filter(|formal| formal.concrete) {
+            let described = self.type_of(&formal.chain);
+            let Some(ty) = self.function_type(&formal.chain, &described) else {
+                continue;
+            };
+            let called = items::told_by(locations.of(&formal.chain[0]), |home| {
+                let spills = spills.get_or_insert_with(|| self.trace(svma));
+                spills.came(home, items::POINTER).is_some()
+            });
+            told.add(ty, called);
+        }
+        told
+    }
+
+    /// Returns what values of such a type are. Only generic functions, and closures in them, receive items.
+    fn called(&self, ty: Key, told: &Told, chain: &[Die<'a>]) -> Called {
+        match told.of(ty) {
+            Called::Unclear if !self.is_closure && !self.is_generic(chain) => Called::Pointer,
+            called => called,
+        }
+    }
+
+    fn is_generic(&self, chain: &[Die<'a>]) -> bool {
+        let has_arguments = |die: &Die<'a>| {
+            let mut found = false;
+            self.session.each_child(die, |tag, _| {
+                found = tag == dw::DW_TAG_template_type_parameter;
+                !found
+            });
+            found
+        };
+        chain.iter().any(has_arguments)
+    }
+
+    fn trace(&self, svma: u64) -> Spills {
+        args::trace(self.code.bytes(svma, PROLOGUE_BYTES))
+    }
+
     fn name_of(&self, chain: &[Die<'a>]) -> String {
         let name = chain
             .iter()
@@ -265,8 +340,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
                 Found::AtEntry(passed) => Some(passed),
                 Found::Always(passed) if !certain => Some(passed),
                 Found::Home(home) if !certain => {
-                    let spills = spills
-                        .get_or_insert_with(|| args::trace(self.code.bytes(svma, PROLOGUE_BYTES)));
+                    let spills = spills.get_or_insert_with(|| self.trace(svma));
                     spills.came(home, info.size)
                 }
                 _ => None,

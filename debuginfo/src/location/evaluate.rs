@@ -125,13 +125,11 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
                 Err(Unknown::because("it is in too many pieces"))
             }
             Parts::Pieces(parts) => {
-                let pieces = parts.into_iter().map(|part| Piece {
+                let pieces = parts.into_iter().map(|part| {
+                    let place = self.whole(part.expression, object);
                     // The other pieces may still be known.
-                    place: self
-                        .whole(part.expression, object)
-                        .unwrap_or_else(ValuePlace::Unknown),
-                    offset_bits: part.offset_bits,
-                    size_bits: part.size_bits,
+                    let place = place.unwrap_or_else(ValuePlace::Unknown);
+                    Piece::new(place, part.offset_bits, part.size_bits)
                 });
                 Ok(ValuePlace::Pieces(pieces.collect()))
             }

@@ -27,13 +27,13 @@ use crate::dwarf::Slice;
 use crate::machine::{Certainty, Machine, Register, Unknown};
 use crate::module::Module;
 use crate::types::{DieId, Type, constant, with_session};
-use crate::value::Value;
+use crate::value::{SeenRegister, Value};
 pub(crate) use dynamic::decided;
 use evaluate::Evaluator;
 pub(crate) use fixed::{FixedPlace, fixed_place, is_removed, why_unsettled};
 use frame::MAX_CALLERS;
 pub use frame::at_frame;
-pub(crate) use stored::{Stored, stored};
+pub(crate) use stored::{Stored, stored, why_item};
 pub use symbolic::Symbolic;
 pub(crate) use symbolic::symbolic;
 
@@ -77,6 +77,21 @@ pub struct Piece {
     pub offset_bits: u64,
     /// The size of the piece in bits.
     pub size_bits: u64,
+    /// For a register, what it held when the value was read.
+    pub(crate) seen: Option<Arc<SeenRegister>>,
+}
+
+impl Piece {
+    /// Makes a piece of `size_bits` bits of a place, behind `offset_bits` others of it.
+    #[must_use]
+    pub fn new(place: ValuePlace, offset_bits: u64, size_bits: u64) -> Piece {
+        Piece {
+            place,
+            offset_bits,
+            size_bits,
+            seen: None,
+        }
+    }
 }
 
 /// One frame at one moment, in which locations are evaluated.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::base;
 use super::{FrameContext, Piece, ValuePlace, with_context};
 use crate::abi::args::{Found, FrameBase, Locations};
+use crate::abi::items;
 use crate::lines::prologue_of;
 use crate::machine::{Certainty, Register, Unknown};
 use crate::model::{Param, ParameterPlace, Svma};
@@ -52,16 +53,41 @@ pub(crate) fn stored(
     if from <= entry || is_stored.flatten() != Some(true) {
         return None;
     }
+    Some(Stored {
+        entry,
+        from,
+        at_entry: received(module, entry, name),
+    })
+}
+
+/// Returns the only parameter of that name of the function that begins at `entry`.
+fn received(module: &Module, entry: u64, name: &str) -> Option<Param> {
     let list = &module.functions().list;
     let at = list.binary_search_by_key(&Svma(entry), |function| function.svma);
     let params = at.map_or(&[][..], |at| &list[at].params);
     let mut called = params.iter().filter(|param| param.name == name);
-    let at_entry = called.next().filter(|_| called.next().is_none());
-    Some(Stored {
-        entry,
-        from,
-        at_entry: at_entry.cloned(),
-    })
+    let found = called.next().filter(|_| called.next().is_none());
+    found.cloned()
+}
+
+/// Returns why a variable of Rust that is described as a pointer to a function has no value: it is a function item, or may be
+/// one. `parameter`: its name, if it is a parameter of the function with code.
+pub(crate) fn why_item(
+    site: &FrameContext<'_>,
+    module: &Arc<Module>,
+    id: DieId,
+    function: Option<DieId>,
+    parameter: Option<&str>,
+) -> Option<&'static str> {
+    let svma = base::svma_of(site, super::bias_of(site, module));
+    let (entry, _) = prologue_of(module, svma);
+    let received = parameter.and_then(|name| received(module, entry, name));
+    let passed = received.map(|param| param.place);
+    let why = with_context(site, module, id, function, 0, |context, die| {
+        let function = context.function.as_ref()?;
+        items::why_unknown(context.session, function, die, passed)
+    });
+    why.flatten()
 }
 
 impl Stored {
@@ -97,11 +123,7 @@ fn passed(param: &Param, site: &FrameContext<'_>, size: Option<u64>) -> Option<V
         return fits.then_some(first);
     };
     let from = u64::from(param.second_at);
-    let piece = |place, bytes| Piece {
-        place,
-        offset_bits: 0,
-        size_bits: bytes * 8,
-    };
+    let piece = |place, bytes: u64| Piece::new(place, 0, bytes * 8);
     let rest = size?.checked_sub(from)?;
     let second = part(second, site)?;
     (from <= WORD && rest <= WORD)

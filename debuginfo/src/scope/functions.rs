@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gimli::DwAt;
 use gimli::constants as dw;
 
 use super::enclosing::{self, Enclosing};
@@ -26,6 +27,36 @@ pub(crate) fn function_at(module: &Module, svma: Svma) -> Option<DieId> {
 #[must_use]
 pub fn function_type(module: &Arc<Module>, svma: Svma) -> Option<Type> {
     function_at(module, svma).map(|id| Type::of_function(module, id))
+}
+
+/// Returns whether the function whose code contains `svma` is a virtual one of C++.
+#[must_use]
+pub fn is_virtual(module: &Module, svma: Svma) -> bool {
+    states(module, svma, dw::DW_AT_virtuality)
+}
+
+/// Returns whether other units may name the function whose code contains `svma`. They may not if it is `static`, or in a
+/// namespace without a name.
+#[must_use]
+pub fn is_external(module: &Module, svma: Svma) -> bool {
+    states(module, svma, dw::DW_AT_external)
+}
+
+/// Returns the unit of the function whose code contains `svma`.
+#[must_use]
+pub fn unit_of_function(module: &Module, svma: Svma) -> Option<usize> {
+    function_at(module, svma).map(|function| function.index)
+}
+
+/// Returns whether a function, or a declaration of it, has an attribute that compilers write only where it applies.
+fn states(module: &Module, svma: Svma, attribute: DwAt) -> bool {
+    let read = function_at(module, svma).and_then(|id| {
+        with_session(module.entries(), id, |session, die| {
+            let mut chain = session.chain(die).into_iter();
+            chain.any(|die| session.attr(&die, attribute).is_some())
+        })
+    });
+    read.unwrap_or(false)
 }
 
 /// Returns the function whose code contains `svma`, then the copies of other functions inlined there, outermost first.

@@ -230,6 +230,12 @@ pub fn globals_of(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<V
     found.map(|one| one.variable).collect()
 }
 
+/// Returns whether a module has a global variable of this name itself, and does not only declare that of another module.
+#[must_use]
+pub fn defines(mapped: &Mapped, name: &str) -> bool {
+    !definitions(&mapped.module, name).is_empty()
+}
+
 /// Finds the variables of the units whose file is `file`, or ends with it: `dir/file.c`.
 pub fn globals_of_file(mapped: &Mapped, file: &str, name: &str) -> Vec<Variable> {
     let mut found = in_module(&mapped.module, name);

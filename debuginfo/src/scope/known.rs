@@ -66,6 +66,8 @@ pub(super) struct Learned {
     pub ty: OnceLock<Option<DieId>>,
     pub place: OnceLock<Option<FixedPlace>>,
     pub stored: OnceLock<Option<Stored>>,
+    /// Why it has no value, as a function item of Rust.
+    pub item: OnceLock<Option<&'static str>>,
     pub linkage: OnceLock<Option<Linkage>>,
 }
 

@@ -27,15 +27,17 @@ use crate::location::{self, FixedPlace, FrameContext, Piece, ValuePlace};
 use crate::machine::{Certainty, EntryPlace, Machine, Unknown};
 use crate::model::Svma;
 use crate::module::Module;
-use crate::types::{DieId, Link, Type, with_session};
+use crate::types::{DieId, Language, Link, Type, TypeKind, with_session};
+use crate::unwind::OwnRegisters;
 use crate::value::Value;
 
 pub use enclosing::{Enclosing, enclosing, frame_base, static_link};
 pub use enumerators::{enumerators, has_enumerator, local_enumerators};
 pub(crate) use functions::function_at;
 pub use functions::{classes_at, function_type, language_at, scope_at};
+pub use functions::{is_external, is_virtual, unit_of_function};
+pub use globals::{defines, globals_of, globals_of_file, is_in_file, rivals, unit_at};
 pub use globals::{global, global_names, globals, static_member, type_names};
-pub use globals::{globals_of, globals_of_file, is_in_file, rivals, unit_at};
 pub(crate) use imports::reach;
 pub use imports::{Imported, imported};
 pub use known::Described;
@@ -77,11 +79,7 @@ fn at_entry(entry: EntryPlace, size: Option<u64>, machine: &dyn Machine) -> Opti
         return (certainty == Certainty::Known).then_some(ValuePlace::Memory(address));
     }
     let size = size?;
-    let piece = |register, bytes| Piece {
-        place: ValuePlace::Register(register),
-        offset_bits: 0,
-        size_bits: bytes * 8,
-    };
+    let piece = |register, bytes: u64| Piece::new(ValuePlace::Register(register), 0, bytes * 8);
     match entry.second {
         None => (size <= WORD).then_some(ValuePlace::Register(entry.first)),
         Some((from, second)) => {
@@ -139,12 +137,34 @@ impl Variable {
         if let Some(why) = self.unclear() {
             return Value::unknown(self.ty(), why);
         }
-        location::decided(self.described(site), site, self.function, None)
+        let own = OwnRegisters(site.machine);
+        let site = FrameContext {
+            machine: &own,
+            ..*site
+        };
+        location::decided(self.described(&site), &site, self.function, None)
+    }
+
+    /// Explains why it has no value though it is described as a pointer to a function: it is a function item of Rust, or may be
+    /// one.
+    fn why_item(&self, site: &FrameContext<'_>) -> Option<Unknown> {
+        let ty = self.ty();
+        if ty.kind() != TypeKind::Pointer || ty.language() != Language::Rust {
+            return None;
+        }
+        let is_passed = self.is_parameter && self.inline_depth == 0;
+        let name = is_passed.then_some(self.about.name.as_str());
+        let find = || location::why_item(site, &self.module, self.id, self.function, name);
+        let why = *self.learned.item.get_or_init(find);
+        why.map(Unknown::because)
     }
 
     /// Returns the value with its declared type.
     fn described(&self, site: &FrameContext<'_>) -> Value {
         let ty = self.ty();
+        if let Some(why) = self.why_item(site) {
+            return Value::unknown(ty, why);
+        }
         if self.is_parameter
             && self.inline_depth == 0
             && let Some(entry) = site.machine.entry_parameter(&self.name)
@@ -228,6 +248,9 @@ impl Variable {
     /// There is no such place. The text states the reason.
     pub fn symbolic(&self, site: &FrameContext<'_>) -> Result<location::Symbolic, String> {
         if let Some(why) = self.unclear() {
+            return Err(why.reason);
+        }
+        if let Some(why) = self.why_item(site) {
             return Err(why.reason);
         }
         match self.linked(site) {

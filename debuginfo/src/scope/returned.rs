@@ -111,9 +111,5 @@ fn register(of: RetReg) -> Register {
 }
 
 fn piece(of: RetReg, bytes: u64) -> Piece {
-    Piece {
-        place: ValuePlace::Register(register(of)),
-        offset_bits: 0,
-        size_bits: bytes * 8,
-    }
+    Piece::new(ValuePlace::Register(register(of)), 0, bytes * 8)
 }

@@ -258,6 +258,11 @@ impl Machine for FrameMachine<'_> {
         }
     }
 
+    fn is_before_frame(&self, event: u64) -> bool {
+        // When the frames around the innermost one began is not known.
+        self.innermost && self.machine.is_before_frame(event)
+    }
+
     fn entry_parameter(&self, name: &str) -> Option<EntryPlace> {
         match self.innermost {
             true => self.machine.entry_parameter(name),

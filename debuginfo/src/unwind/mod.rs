@@ -6,12 +6,14 @@
 mod fallback;
 mod frame;
 mod leaving;
+mod own;
 mod rules;
 mod tables;
 pub(crate) mod tail_calls;
 
 pub use frame::{Backtrace, Frame, FrameMachine, FrameRegisters, Wish};
 pub use leaving::{FrameLeaver, Held};
+pub(crate) use own::OwnRegisters;
 
 use std::sync::{Arc, OnceLock};
 

@@ -10,6 +10,7 @@ pub mod number;
 mod padding;
 pub mod place;
 mod rust;
+mod seen;
 pub mod trail;
 pub mod variants;
 
@@ -22,6 +23,7 @@ pub use inside::MAX_NAMED;
 pub use look::Look;
 pub use meant::Meant;
 use padding::Used;
+pub(crate) use seen::SeenRegister;
 
 /// Largest value that is read whole, in bytes. Parts of larger ones are read from their places.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -85,10 +87,19 @@ impl Value {
     #[must_use]
     pub fn read(ty: Type, place: ValuePlace, machine: &dyn Machine) -> Value {
         let size = ty.size();
+        let place = seen::with_registers(place, machine);
         let read = match size {
             Some(size) if size > MAX_BYTES => Err(too_large(size)),
             // A type without a size has no bytes that could be missing.
             size => place::read(&place, size.unwrap_or(0), machine),
+        };
+        let place = match (&read, place, size) {
+            // Its members are read one by one, from what the register holds now.
+            (Err(_), ValuePlace::Register(register), Some(size)) if is_aggregate(&ty) => {
+                let whole = Piece::new(ValuePlace::Register(register), 0, size.saturating_mul(8));
+                seen::with_registers(ValuePlace::Pieces(vec![whole]), machine)
+            }
+            (_, place, _) => place,
         };
         let read = match (read, &place, size) {
             (Err(why), ValuePlace::Pieces(pieces), Some(size)) => match Used::of(&ty) {
@@ -162,15 +173,11 @@ impl Value {
     /// Returns whether it is a structure or array in several pieces, of which some can be read and others cannot.
     #[must_use]
     pub fn is_partly_known(&self, machine: &dyn Machine) -> bool {
-        let is_aggregate = matches!(
-            self.kind(),
-            TypeKind::Struct | TypeKind::Class | TypeKind::Union | TypeKind::Array
-        );
         let ValuePlace::Pieces(pieces) = &self.place else {
             return false;
         };
-        let is_read = |piece: &Piece| place::read(&piece.place, 1, machine).is_ok();
-        is_aggregate && self.bytes.is_err() && pieces.iter().any(is_read)
+        let is_read = |piece: &Piece| place::read_piece(piece, 1, machine).is_ok();
+        is_aggregate(&self.ty) && self.bytes.is_err() && pieces.iter().any(is_read)
     }
 
     /// Returns the kind of its type, without typedefs and qualifiers.
@@ -259,6 +266,14 @@ impl Value {
     pub fn variant(&self, look: &Look<'_>) -> Result<(String, Value), ValueError> {
         rust::variant(self, look)
     }
+}
+
+/// Returns whether values of the type have parts of their own.
+fn is_aggregate(ty: &Type) -> bool {
+    matches!(
+        ty.strip().kind(),
+        TypeKind::Struct | TypeKind::Class | TypeKind::Union | TypeKind::Array
+    )
 }
 
 fn too_large(size: u64) -> Unknown {

@@ -1,6 +1,7 @@
 //! Reads bytes from places: memory, registers, and pieces of both.
 
 use super::padding::Used;
+use super::seen::{Bytes, WORD};
 use super::{Piece, ValuePlace};
 use crate::extended::x87_number;
 use crate::machine::{Certainty, Machine, Register, Unknown};
@@ -34,12 +35,7 @@ pub fn read(
             Ok((bytes, certainty))
         }
         ValuePlace::Register(register) => {
-            let (mut bytes, certainty) = register_bytes(*register, length, machine)?;
-            if bytes.len() < length {
-                return Err(Unknown::because("its register is smaller than its type"));
-            }
-            bytes.truncate(length);
-            Ok((bytes, certainty))
+            first_bytes(register_bytes(*register, length, machine), length)
         }
         ValuePlace::Implicit(bytes) => match bytes.get(..length) {
             Some(bytes) => Ok((bytes.to_vec(), Certainty::Known)),
@@ -57,11 +53,31 @@ pub fn read(
     }
 }
 
-fn register_bytes(
-    register: Register,
-    length: usize,
-    machine: &dyn Machine,
-) -> Result<(Vec<u8>, Certainty), Unknown> {
+/// Returns the first bytes of a register.
+fn first_bytes(found: Bytes, length: usize) -> Bytes {
+    let (mut bytes, certainty) = found?;
+    if bytes.len() < length {
+        return Err(Unknown::because("its register is smaller than its type"));
+    }
+    bytes.truncate(length);
+    Ok((bytes, certainty))
+}
+
+/// Reads `size` bytes of the place of a piece.
+pub(super) fn read_piece(piece: &Piece, size: u64, machine: &dyn Machine) -> Bytes {
+    let Some(seen) = &piece.seen else {
+        return read(&piece.place, size, machine);
+    };
+    let length = usize::try_from(size).map_err(|_| super::too_large(size))?;
+    first_bytes(seen.bytes(length), length)
+}
+
+/// Returns whether it is one of st0 to st7.
+pub(super) fn is_x87(register: Register) -> bool {
+    (X87_FIRST..X87_FIRST + 8).contains(&register.0)
+}
+
+pub(super) fn register_bytes(register: Register, length: usize, machine: &dyn Machine) -> Bytes {
     let is_vector = (Register::XMM0.0..Register::XMM0.0 + 16).contains(&register.0);
     if is_vector && length <= 8 {
         let (bytes, certainty) = machine.vector_low(register)?;
@@ -71,11 +87,8 @@ fn register_bytes(
         let (bytes, certainty) = machine.vector(register)?;
         return Ok((bytes.to_vec(), certainty));
     }
-    if let Some(number) = register
-        .0
-        .checked_sub(X87_FIRST)
-        .filter(|number| *number < 8)
-    {
+    if is_x87(register) {
+        let number = register.0 - X87_FIRST;
         let why = || Unknown::because("it is on the x87 stack");
         let area = machine.extended().ok_or_else(why)?;
         let bytes = x87_number(&area, usize::from(number), length);
@@ -124,15 +137,19 @@ fn read_pieces(
         if bytes - start > super::MAX_BYTES {
             return Err(super::too_large(bytes));
         }
+        // In memory, nothing before the piece is read.
         let (from, skipped) = match &piece.place {
-            // In memory, nothing before the piece is read.
-            ValuePlace::Memory(address) => (ValuePlace::Memory(address.wrapping_add(start)), start),
-            other => (other.clone(), 0),
+            ValuePlace::Memory(address) => (Some(address.wrapping_add(start)), start),
+            _ => (None, 0),
         };
         if bytes - skipped > super::MAX_BYTES {
             return Err(super::too_large(bytes));
         }
-        match read(&from, bytes - skipped, machine) {
+        let found = match from {
+            Some(address) => read(&ValuePlace::Memory(address), bytes - skipped, machine),
+            None => read_piece(piece, bytes, machine),
+        };
+        match found {
             Ok((read, trust)) => {
                 certainty = certainty.and(trust);
                 copy_bits(&read, piece.offset_bits - skipped * 8, &mut out, at, bits);
@@ -159,7 +176,10 @@ pub(crate) fn oldest(place: &ValuePlace, machine: &dyn Machine) -> Certainty {
             .saturating_add(piece.size_bits)
             .div_ceil(8);
         let bytes = end.min(super::MAX_BYTES);
-        read(&piece.place, bytes, machine).map(|(_, certainty)| certainty)
+        let whole = read_piece(piece, bytes, machine);
+        // Of a vector register, the low half may be known alone.
+        let found = whole.or_else(|_| read_piece(piece, bytes.min(WORD as u64), machine));
+        found.map(|(_, certainty)| certainty)
     };
     let known = pieces.iter().filter_map(|piece| read(piece).ok());
     known.fold(Certainty::Known, Certainty::and)
@@ -193,11 +213,9 @@ pub fn part(place: &ValuePlace, offset: u64, size: u64) -> ValuePlace {
     match place {
         ValuePlace::Memory(address) => ValuePlace::Memory(address.wrapping_add(offset)),
         ValuePlace::Register(_) if offset == 0 => place.clone(),
-        ValuePlace::Register(register) => ValuePlace::Pieces(vec![Piece {
-            place: ValuePlace::Register(*register),
-            offset_bits: bits(offset),
-            size_bits: bits(size),
-        }]),
+        ValuePlace::Register(_) => {
+            ValuePlace::Pieces(vec![Piece::new(place.clone(), bits(offset), bits(size))])
+        }
         ValuePlace::Implicit(bytes) => {
             let start = usize::try_from(offset)
                 .unwrap_or(usize::MAX)
@@ -224,11 +242,8 @@ pub(super) fn bits_of_pieces(pieces: &[Piece], offset: u64, size: u64) -> Option
     if bits != size {
         return None;
     }
-    found.push(Piece {
-        place: ValuePlace::Implicit(vec![0]),
-        offset_bits: 0,
-        size_bits: size.next_multiple_of(8) - size,
-    });
+    let rest = size.next_multiple_of(8) - size;
+    found.push(Piece::new(ValuePlace::Implicit(vec![0]), 0, rest));
     Some(ValuePlace::Pieces(found))
 }
 
@@ -241,9 +256,9 @@ fn part_of_pieces(pieces: &[Piece], offset: u64, size: u64) -> Vec<Piece> {
         let (from, to) = (at.max(offset), next.min(end));
         if from < to {
             found.push(Piece {
-                place: piece.place.clone(),
                 offset_bits: piece.offset_bits.saturating_add(from - at),
                 size_bits: to - from,
+                ..piece.clone()
             });
         }
         at = next;

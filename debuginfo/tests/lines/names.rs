@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use super::common::run;
+use super::common::{Bench, open, run};
 use super::places::gdb_places;
 use super::{built, own_functions, space};
 
@@ -92,4 +92,55 @@ fn as_specs(options: &str, ways: &[String]) -> Vec<String> {
     ways.iter()
         .map(|way| format!("spec:{options}{way}"))
         .collect()
+}
+
+/// gcc states linker names only of some functions of classes that functions declare.
+const DECLARED_INSIDE: &str = "volatile int s;
+#define NI __attribute__((noinline))
+NI void tick(int t) { s = s + t; }
+template <class F> NI void each(F f) { for (int i = 0; i < 2; i++) { f(i); s = s + 1; } }
+namespace app {
+struct Shop {
+  int sold = s;
+  NI void sell() { each([&](int i) { tick(i + sold); }); }
+};
+NI void run(int k) {
+  each([&](int i) { int t = i + k; tick(t); });
+  struct Local { int by; void operator()(int i) { tick(i * by); } };
+  each(Local{k});
+}
+}
+namespace { struct Hidden { int by; void operator()(int i) { tick(i - by); } }; }
+int main() {
+  int k = s + 5;
+  each([&](int i) { int t = i + k; tick(t); });
+  each([&](auto i) { tick(i); });
+  each(Hidden{k});
+  app::run(k);
+  app::Shop().sell();
+}
+";
+
+#[test]
+fn inlined_functions_of_unnamed_classes_are_named_after_the_function_that_declares_them() {
+    let bench = Bench::new();
+    let source = bench.write("app.cpp", DECLARED_INSIDE);
+    let path = bench.compile("g++", &source, "app", &["-g", "-O2"]);
+    let (space, module) = (space(&path), open(&path));
+    let mut found = BTreeSet::new();
+    for function in &module.functions().list {
+        let code = function.svma.0..function.svma.0 + function.size;
+        let calls = code.flat_map(|address| space.calls_at(address));
+        let names = calls.filter_map(|call| Some(call.name?.to_string()));
+        found.extend(names.filter(|name| name.contains("operator()")));
+    }
+    let expected = [
+        "(anonymous namespace)::Hidden::operator()",
+        "app::Shop::sell()::{lambda(int)#1}::operator()",
+        "app::run(int)::Local::operator()",
+        "app::run(int)::{lambda}::operator()",
+        "main::{lambda}::operator()",
+        "main::{lambda}::operator()<int>",
+    ];
+    assert_eq!(found, expected.map(str::to_owned).into());
 }

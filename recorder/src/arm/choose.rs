@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use debuginfo::prototypes::{Prototype, is_c_library, prototype};
-use debuginfo::{Module, PltEntry, SymbolKind, function_name};
+use debuginfo::{EntryFrame, Module, PltEntry, SymbolKind, function_name};
 use store::control::{FunctionDef, Param, ParameterPlace, RetPlace, SecondPlace, ValueKind};
 
 use super::conventions::refused_by_name;
@@ -44,15 +44,47 @@ const START_UP: &[&str] = &[
     "__libc_csu_fini",
 ];
 
-/// Returns the functions of `module` that `filter` wants: the functions with debug information. A module without debug
-/// information yields the functions with symbols, and the stubs through which it calls other libraries. A function of a
+/// Functions that a language's static library brings along, without debug information: of C and C++, unwinding, Ada, Fortran, D, Haskell,
+/// OCaml, sanitizers and coverage. A module with one of them has the others too.
+const OF_STATIC_LIBRARIES: &[&str] = &[
+    "__libc_start_main",
+    "__libc_start_call_main",
+    "__cxa_throw",
+    "_Unwind_Resume",
+    "__gnat_initialize",
+    "_gfortran_set_args",
+    "_d_run_main",
+    "hs_main",
+    "caml_main",
+    "__sanitizer_set_report_path",
+    "__gcov_exit",
+    "__llvm_profile_write_file",
+];
+/// Functions that the C library has only in its static part, from which linkers take them for any program.
+const LINKED_IN: &[&str] = &["atexit", "at_quick_exit", "pthread_atfork"];
+/// What is in no source of the program: how demangled names of such functions begin. Two underscores are reserved to compilers and
+/// their libraries (`__udivti3`, `__clang_call_terminate`, `__rustc::__rust_alloc`).
+const MADE_BY_COMPILERS: &[&str] = &[
+    "__",
+    "non-virtual thunk to ",
+    "virtual thunk to ",
+    "covariant return thunk to ",
+];
+/// How the names of the parts of Rust's library begin that run a program's `main`.
+const RUST_START: &str = "std::rt::lang_start";
+
+/// Returns the functions of `module` that `filter` wants: the functions with debug information, and those with symbols that none
+/// describes. A module without debug information yields also the stubs through which it calls other libraries. A function of a
 /// system library has the name that its users know.
 pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Candidate> {
     let functions = &module.functions().list;
     let mut all = if functions.is_empty() {
         from_symbols(module, is_system)
     } else {
-        functions.iter().map(from_dwarf).collect()
+        let described = functions.iter().map(from_dwarf);
+        described
+            .chain(undescribed(module, filter, is_system))
+            .collect()
     };
     if is_system && filter.also().has_inner() {
         add_aligned(module, &mut all);
@@ -190,6 +222,41 @@ fn from_dwarf(function: &debuginfo::Function) -> Candidate {
         pointees: [0; 6],
         prototype: None,
     }
+}
+
+/// The functions that a module's debug information does not describe. Without a pattern that selects them, those which the program's
+/// author did not write are left out, and assembler that no unwind table describes.
+fn undescribed(module: &Module, filter: &Filter, is_system: bool) -> Vec<Candidate> {
+    if is_system {
+        return Vec::new();
+    }
+    let mut found = module.undescribed_functions();
+    found.retain(|symbol| !START_UP.contains(&symbol.linkage.as_str()));
+    if !filter.has_patterns() {
+        let has_one = |names: &[&str]| {
+            let mut linkages = found.iter().map(|symbol| symbol.linkage.as_str());
+            linkages.any(|linkage| names.contains(&linkage))
+        };
+        if has_one(OF_STATIC_LIBRARIES) {
+            return Vec::new();
+        }
+        let functions = &module.functions().list;
+        let is_start = |function: &debuginfo::Function| function.name.starts_with(RUST_START);
+        let is_rust = functions.iter().any(is_start);
+        found.retain(|symbol| {
+            let linkage = symbol.linkage.as_str();
+            let is_made = |start: &&str| symbol.name.starts_with(*start);
+            let is_entry_of_rust = is_rust && linkage == "main";
+            let is_own = !is_entry_of_rust && !LINKED_IN.contains(&linkage);
+            // Compilers say how their code is unwound. Assembler that says nothing may return in flags, which a hook changes.
+            let is_compiled = || matches!(module.entry_frame(symbol.svma), EntryFrame::Call);
+            is_own && !MADE_BY_COMPILERS.iter().any(is_made) && is_compiled()
+        });
+    }
+    let found = found.into_iter();
+    found
+        .map(|symbol| unknown(symbol.svma.0, symbol.size, symbol.name, symbol.linkage))
+        .collect()
 }
 
 fn from_symbols(module: &Module, is_system: bool) -> Vec<Candidate> {

@@ -113,6 +113,11 @@ impl Filter {
         &self.also
     }
 
+    /// Returns whether there are patterns that select functions: without them all of the program's are wanted.
+    pub fn has_patterns(&self) -> bool {
+        !self.include.is_empty()
+    }
+
     /// Returns whether the filter selects a function.
     pub fn wants(&self, subject: Subject<'_>) -> bool {
         self.selects(subject, self.include.is_empty(), |_| true)

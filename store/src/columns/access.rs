@@ -372,6 +372,37 @@ impl CallsFile {
             .collect())
     }
 
+    /// Reads the function of each call of a page. Nothing else is read.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] or [`Error::Arrow`].
+    ///
+    /// # Panics
+    /// When there is no such page.
+    pub fn functions(&self, page: usize) -> Result<Vec<u32>> {
+        let batch = self.read(page, Some(&["function_id"]))?;
+        let ids = batch.column(0).as_primitive::<Int32Type>().values();
+        Ok(ids.iter().map(|id| *id as u32).collect())
+    }
+
+    /// Reads what the calls of a page received in the general registers of these arguments, from 0 to 5, and what they returned.
+    ///
+    /// # Errors
+    /// [`Error::Columns`] or [`Error::Arrow`].
+    ///
+    /// # Panics
+    /// When there is no such page or argument.
+    pub fn values(&self, page: usize, arguments: &[usize]) -> Result<CallValues> {
+        let name = |at: &usize| EntryColumn::General(*at).name();
+        let names: Vec<&str> = arguments.iter().map(name).chain(["rax"]).collect();
+        let batch = self.read(page, Some(&names))?;
+        let column = |name: &str| batch.column_by_name(name).map(|a| a.as_primitive().clone());
+        Ok(CallValues {
+            args: std::array::from_fn(|at| column(EntryColumn::General(at).name())),
+            rax: column("rax").expect("it was asked for"),
+        })
+    }
+
     /// Returns whether a page has a call of one of these functions. Nothing else is read.
     ///
     /// # Errors
@@ -454,6 +485,29 @@ pub struct CallEntry {
     pub tid: Option<u32>,
     /// What the register held, if that was recorded.
     pub bits: Option<u64>,
+}
+
+/// What the calls of a page received and returned.
+#[derive(Clone, Debug)]
+pub struct CallValues {
+    /// The arguments that were read.
+    args: [Option<Int64Array>; 6],
+    rax: Int64Array,
+}
+
+impl CallValues {
+    /// Returns the arguments of a call; 0 for those that were not read.
+    pub fn args(&self, row: usize) -> [u64; 6] {
+        let arg = |column: &Option<Int64Array>| column.as_ref().map(|c| c.value(row) as u64);
+        self.args
+            .each_ref()
+            .map(|column| arg(column).unwrap_or_default())
+    }
+
+    /// Returns what a call returned in rax; `None` if it did not return.
+    pub fn rax(&self, row: usize) -> Option<u64> {
+        self.rax.is_valid(row).then(|| self.rax.value(row) as u64)
+    }
 }
 
 /// The places of the calls of a page.

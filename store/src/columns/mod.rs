@@ -34,7 +34,7 @@ mod tests;
 #[cfg(any(test, feature = "testing"))]
 mod whole;
 
-pub use access::{CallEntry, CallPage, CallSpine, CallsFile, EntryColumn, PageBounds};
+pub use access::{CallEntry, CallPage, CallSpine, CallValues, CallsFile, EntryColumn, PageBounds};
 pub use call::{CALL_COLUMNS, CallColumn, CallEnd, CallStart};
 pub use calls::{CallsWriter, PAGE_ROWS, ROW_GROUP_ROWS};
 pub use capture_access::{CapturePage, CapturesFile};
