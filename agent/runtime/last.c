@@ -300,6 +300,8 @@ hs_exit (int status)
   if (hs_alive == HS_MAGIC)
   {
     uint32_t tid = own_tid ();
+    if (tid != 0)
+      hs_note_end ();
     if (tid != 0 && !hs_runtime.time_was_forbidden)
     {
       /* A recorder that sees a later record of another thread sees this. */

@@ -176,6 +176,15 @@
 #include <stdint.h>
 #include <stddef.h>
 
+/* How long a thread has lived and run, and how often it has slept: it gave up
+ * its processor because it could not go on. */
+struct hs_times
+{
+  uint64_t clock_ns; /* CLOCK_MONOTONIC; 0: nothing is known */
+  uint64_t ran_ns;   /* CLOCK_THREAD_CPUTIME_ID */
+  uint64_t sleeps;   /* ru_nvcsw of getrusage(2) */
+};
+
 /* One per ring, in shared memory. The producer's words and the consumer's
  * word are on different cache lines. Positions are addresses in the target. */
 struct hs_ring
@@ -193,7 +202,9 @@ struct hs_ring
   /* written by the recorder */
   volatile uint64_t tail;
   volatile uint64_t may_sleep; /* the wait that may sleep */
-  uint64_t unused_b[6];
+  /* written by the thread, once each */
+  volatile struct hs_times began;
+  volatile struct hs_times ended; /* before `exiting` is set */
 };
 
 /* Page 0 of the shared memory. */

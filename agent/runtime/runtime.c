@@ -12,7 +12,10 @@
 
 #include <linux/futex.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
+
+#define OF_THREAD 1 /* RUSAGE_THREAD of getrusage(2) */
 
 /* Words of a ucontext_t: its stack's lowest address and length, and rsp. */
 #define CONTEXT_STACK 2
@@ -580,6 +583,29 @@ wait_for_ring (int may_call)
   return index;
 }
 
+static uint64_t
+nanoseconds (const struct timespec * time)
+{
+  return (uint64_t) time->tv_sec * 1000000000 + (uint64_t) time->tv_nsec;
+}
+
+/* Notes how long the calling thread has run. The kernel forgets that, and how
+ * long the thread has waited for a processor, as soon as the thread is gone. */
+static void
+note_times (volatile struct hs_times * times)
+{
+  struct timespec now = { 0, 0 }, ran = { 0, 0 };
+  struct rusage used;
+  if (hs_in_sandbox || hs_runtime.control->sandbox != HS_SANDBOX_SEEN
+      || system_call (SYS_clock_gettime, CLOCK_MONOTONIC, (long) &now, 0, 0) != 0
+      || system_call (SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, (long) &ran, 0, 0) != 0
+      || system_call (SYS_getrusage, OF_THREAD, (long) &used, 0, 0) != 0)
+    return;
+  times->ran_ns = nanoseconds (&ran);
+  times->sleeps = (uint64_t) used.ru_nvcsw;
+  times->clock_ns = nanoseconds (&now);
+}
+
 /* Gives the ring to the calling thread, whose id is known. `local` is off
  * because of handlers that run meanwhile. */
 static void
@@ -602,6 +628,7 @@ move_in (struct hs_local * local, int index, uint64_t here, int may_call)
   {
     hs_catch_signals ();
     hs_give_signal_stack ((unsigned) index);
+    note_times (&ring->began);
   }
   write_thread (local, may_call);
   local->off = 0;
@@ -783,6 +810,22 @@ hs_is_in_vfork (void)
   return local != NULL && local->vfork;
 }
 
+static void
+note_end (struct hs_local * local)
+{
+  if (local->shared->began.clock_ns != 0)
+    note_times (&local->shared->ended);
+}
+
+/* The calling thread ends the program: its destructors do not run. */
+void
+hs_note_end (void)
+{
+  struct hs_local * local = own_local ();
+  if (local != NULL && !local->off && !local->vfork && local->shared != NULL)
+    note_end (local);
+}
+
 /* Runs when a thread ends, among its destructors. Others may still call
  * traced functions, so the ring stays the thread's until it is gone. */
 static void
@@ -792,6 +835,7 @@ thread_exits (void * value)
   if (local != local_or_register (0))
     return;
   write_small (local, HS_THREAD_EXIT | (uint64_t) local->tid << 8);
+  note_end (local);
   local->shared->exiting = 1;
 }
 

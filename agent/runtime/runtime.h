@@ -228,6 +228,7 @@ void hs_capture_write (const struct hs_capture * capture, uint64_t * words,
                        uint64_t ticks);
 struct hs_local * hs_local_or_register (void);
 struct hs_local * hs_own_local (void);
+void hs_note_end (void);
 uint64_t hs_read_memory (uint32_t tid, void * to, uint64_t from, uint64_t bytes);
 /* Returns how many bytes can be read from there; `tid` is the calling thread. */
 uint64_t hs_readable (const void * from, uint64_t bytes);

@@ -18,7 +18,7 @@
 #define RULE_AT_RETURN 8     /* it is valid after the call returns without an error */
 #define RULE_TEXT 0x10       /* up to a NUL */
 #define RULE_COUNTED 0x20    /* as many bytes as the next argument says */
-#define RULE_RESULT 0x30     /* as many bytes as the result says */
+#define RULE_RESULT 0x30     /* as many bytes as the result says; the next argument is the room */
 #define RULE_HOW 0x30        /* 0: as many bytes as the rule says */
 #define RULE_BYTES_SHIFT 6   /* divided by 4; of counted ones, at most this many */
 
@@ -34,10 +34,25 @@
 /* Of the elements of a vector, and of each text in one. */
 #define VECTOR 32
 #define VECTOR_TEXT 1024
+/* Of the messages that one call sends or receives. */
+#define MESSAGES_SHOWN 256
+#define MESSAGE_BYTES 64 /* of a struct mmsghdr */
 #define TEXT_PIECE 256
+#define TEXTS_KEPT 2
 #define TEXT_MAX 4096
 #define PAGE 4096UL
 #define ERRORS_FROM -4095L
+
+/* Newer than the headers that some distributions have. */
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+#ifndef SYS_fchmodat2
+#define SYS_fchmodat2 452
+#endif
 
 /* Rule 0 means no rule: it would be a text of no bytes. */
 static const uint16_t rules[][RULES] = {
@@ -89,6 +104,10 @@ static const uint16_t rules[][RULES] = {
   [SYS_lchown] = { TEXT (0) },
   [SYS_gettimeofday] = { MADE (0, 16) },
   [SYS_truncate] = { TEXT (0) },
+  [SYS_getresuid] = { MADE (0, 4), MADE (1, 4), MADE (2, 4) },
+  [SYS_getresgid] = { MADE (0, 4), MADE (1, 4), MADE (2, 4) },
+  [SYS_utime] = { TEXT (0) },
+  [SYS_uselib] = { TEXT (0) },
   [SYS_statfs] = { TEXT (0) },
   [SYS_getrlimit] = { MADE (1, 16) },
   [SYS_getrusage] = { MADE (1, 32) },
@@ -97,19 +116,56 @@ static const uint16_t rules[][RULES] = {
   [SYS_rt_sigtimedwait] = { FIXED (0, 8), FIXED (2, 16) },
   [SYS_rt_sigsuspend] = { FIXED (0, 8) },
   [SYS_sigaltstack] = { FIXED (0, 24), MADE (1, 24) },
+  [SYS_sched_setparam] = { FIXED (1, 4) },
+  [SYS_sched_getparam] = { MADE (1, 4) },
+  [SYS_sched_setscheduler] = { FIXED (2, 4) },
+  [SYS_sched_rr_get_interval] = { MADE (1, 16) },
+  [SYS_pivot_root] = { TEXT (0), TEXT (1) },
   [SYS_setrlimit] = { FIXED (1, 16) },
   [SYS_prctl] = { TEXT (1), MADE (1, 16) },
   [SYS_chroot] = { TEXT (0) },
   [SYS_mknod] = { TEXT (0) },
-  [SYS_getxattr] = { TEXT (0), TEXT (1) },
-  [SYS_lgetxattr] = { TEXT (0), TEXT (1) },
-  [SYS_fgetxattr] = { TEXT (1) },
-  [SYS_setxattr] = { TEXT (0), TEXT (1) },
-  [SYS_listxattr] = { TEXT (0) },
+  [SYS_acct] = { TEXT (0) },
+  [SYS_mount] = { TEXT (0), TEXT (1), TEXT (2), TEXT (4) },
+  [SYS_umount2] = { TEXT (0) },
+  [SYS_swapon] = { TEXT (0) },
+  [SYS_swapoff] = { TEXT (0) },
+  [SYS_sethostname] = { COUNTED (0, 64) },
+  [SYS_setdomainname] = { COUNTED (0, 64) },
+  [SYS_init_module] = { TEXT (2) },
+  [SYS_delete_module] = { TEXT (0) },
+  [SYS_quotactl] = { TEXT (1) },
+  [SYS_lsetxattr] = { TEXT (0), TEXT (1), COUNTED (2, SHOWN) },
+  [SYS_fsetxattr] = { TEXT (1), COUNTED (2, SHOWN) },
+  [SYS_getxattr] = { TEXT (0), TEXT (1), RESULT (2, SHOWN) },
+  [SYS_lgetxattr] = { TEXT (0), TEXT (1), RESULT (2, SHOWN) },
+  [SYS_fgetxattr] = { TEXT (1), RESULT (2, SHOWN) },
+  [SYS_setxattr] = { TEXT (0), TEXT (1), COUNTED (2, SHOWN) },
+  [SYS_listxattr] = { TEXT (0), RESULT (1, SHOWN) },
+  [SYS_llistxattr] = { TEXT (0), RESULT (1, SHOWN) },
+  [SYS_flistxattr] = { RESULT (1, SHOWN) },
+  [SYS_removexattr] = { TEXT (0), TEXT (1) },
+  [SYS_lremovexattr] = { TEXT (0), TEXT (1) },
+  [SYS_fremovexattr] = { TEXT (1) },
   [SYS_futex] = { FIXED (3, 16) },
+  [SYS_io_getevents] = { FIXED (4, 16) },
+  [SYS_semtimedop] = { FIXED (3, 16) },
+  [SYS_timer_create] = { MADE (2, 4) },
+  [SYS_timer_settime] = { FIXED (2, 32), MADE (3, 32) },
+  [SYS_timer_gettime] = { MADE (1, 32) },
+  [SYS_clock_settime] = { FIXED (1, 16) },
   [SYS_clock_gettime] = { MADE (1, 16) },
+  [SYS_clock_getres] = { MADE (1, 16) },
   [SYS_clock_nanosleep] = { FIXED (2, 16) },
   [SYS_epoll_ctl] = { FIXED (3, 12) },
+  [SYS_utimes] = { TEXT (0) },
+  [SYS_mq_open] = { TEXT (0) },
+  [SYS_mq_unlink] = { TEXT (0) },
+  [SYS_mq_timedsend] = { COUNTED (1, SHOWN), FIXED (4, 16) },
+  [SYS_mq_timedreceive] = { RESULT (1, SHOWN), MADE (3, 4), FIXED (4, 16) },
+  [SYS_add_key] = { TEXT (0), TEXT (1), COUNTED (2, SHOWN) },
+  [SYS_request_key] = { TEXT (0), TEXT (1), TEXT (2) },
+  [SYS_futimesat] = { TEXT (1) },
   [SYS_signalfd] = { FIXED (1, 8) },
   [SYS_signalfd4] = { FIXED (1, 8) },
   [SYS_utimensat] = { TEXT (1), FIXED (2, 32) },
@@ -129,16 +185,29 @@ static const uint16_t rules[][RULES] = {
   [SYS_faccessat] = { TEXT (1) },
   [SYS_ppoll] = { FIXED (0, 32), FIXED (2, 16), MADE (0, 32) },
   [SYS_pipe2] = { MADE (0, 8) },
+  [SYS_recvmmsg] = { FIXED (4, 16) },
+  [SYS_fanotify_mark] = { TEXT (4) },
   [SYS_prlimit64] = { FIXED (2, 16), MADE (3, 16) },
   [SYS_accept4] = { MADE (1, 28), FIXED (2, 4), MADE (2, 4) },
   [SYS_inotify_add_watch] = { TEXT (1) },
+  [SYS_name_to_handle_at] = { TEXT (1) },
+  [SYS_finit_module] = { TEXT (1) },
   [SYS_renameat2] = { TEXT (1), TEXT (3) },
   [SYS_memfd_create] = { TEXT (0) },
   [SYS_execveat] = { TEXT (1) },
   [SYS_statx] = { TEXT (1), MADE (4, 64) },
+  [SYS_open_tree] = { TEXT (1) },
+  [SYS_move_mount] = { TEXT (1), TEXT (3) },
+  [SYS_fsopen] = { TEXT (0) },
+  [SYS_fsconfig] = { TEXT (2), TEXT (3) },
+  [SYS_fspick] = { TEXT (1) },
   [SYS_clone3] = { FIXED (0, 64) },
   [SYS_faccessat2] = { TEXT (1) },
   [SYS_openat2] = { TEXT (1), FIXED (2, 24) },
+  [SYS_epoll_pwait2] = { FIXED (3, 16) },
+  [SYS_mount_setattr] = { TEXT (1) },
+  [SYS_futex_waitv] = { FIXED (3, 16) },
+  [SYS_fchmodat2] = { TEXT (1) },
 };
 
 /* Calls in progress: a handler that interrupts one makes others. */
@@ -216,7 +285,8 @@ text_bytes (const char * text, uint64_t most)
   return most;
 }
 
-/* The same for a text that may not be mapped; the first bytes go to `piece`. */
+/* The same for a text that may not be mapped; the first bytes go to `piece`, if
+ * there is one. */
 static uint64_t
 far_text_bytes (uint32_t tid, uint64_t at, char * piece)
 {
@@ -224,8 +294,9 @@ far_text_bytes (uint32_t tid, uint64_t at, char * piece)
   char more[64];
   do
   {
-    char * to = length == 0 ? piece : more;
-    uint64_t room = length == 0 ? TEXT_PIECE : sizeof more;
+    int is_kept = length == 0 && piece != NULL;
+    char * to = is_kept ? piece : more;
+    uint64_t room = is_kept ? TEXT_PIECE : sizeof more;
     got = hs_read_memory (tid, to, at + length, room);
     uint64_t bytes = text_bytes (to, got);
     if (bytes != 0 && to[bytes - 1] == 0)
@@ -244,7 +315,7 @@ struct reading
   uint64_t stack; /* the stack pointer at the call */
   unsigned count;
   struct hs_piece * piece; /* room for RULES, or for RULES and a vector */
-  char text[2][TEXT_PIECE];
+  char text[TEXTS_KEPT][TEXT_PIECE]; /* the kernel reads further ones a second time */
   struct hs_kernel_sigaction action;
 };
 
@@ -260,7 +331,7 @@ read_for (struct reading * reading, uint16_t rule, const uint64_t * arguments, u
     return;
   uint64_t near = hs_own_stack_bytes (reading->local, reading->stack, at);
   piece->from = NULL;
-  if (how == RULE_COUNTED && arguments[(rule & RULE_ARGUMENT) + 1] < bytes)
+  if ((how == RULE_COUNTED || how == RULE_RESULT) && arguments[(rule & RULE_ARGUMENT) + 1] < bytes)
     bytes = arguments[(rule & RULE_ARGUMENT) + 1];
   if (how == RULE_RESULT && result < bytes)
     bytes = result;
@@ -268,9 +339,9 @@ read_for (struct reading * reading, uint16_t rule, const uint64_t * arguments, u
     bytes = text_bytes ((const char *) at, near < TEXT_MAX ? near : TEXT_MAX);
   else if (how == RULE_TEXT)
   {
-    char * text = reading->text[reading->count != 0];
+    char * text = reading->count < TEXTS_KEPT ? reading->text[reading->count] : NULL;
     bytes = far_text_bytes (reading->local->tid, at, text);
-    if (bytes <= TEXT_PIECE)
+    if (text != NULL && bytes <= TEXT_PIECE)
       piece->from = text;
   }
   if (bytes <= near)
@@ -332,6 +403,7 @@ enum
   BUFFERS, /* addresses and lengths; the next argument is their number */
   MESSAGE, /* a struct msghdr: an address of a socket, and buffers */
   EVENTS,  /* events, as many as the result says */
+  COUNTS,  /* a struct mmsghdr for each message: it ends with the count of bytes */
 };
 
 /* Returns which, and in `argument` whose. */
@@ -347,6 +419,7 @@ vector_of (const struct call_end * call, unsigned * argument)
     case SYS_writev:
     case SYS_pwritev:
     case SYS_pwritev2:
+    case SYS_vmsplice:
       return call->at_return ? NO_VECTOR : BUFFERS;
     case SYS_readv:
     case SYS_preadv:
@@ -360,6 +433,9 @@ vector_of (const struct call_end * call, unsigned * argument)
     case SYS_epoll_pwait:
     case SYS_epoll_pwait2:
       return call->at_return ? EVENTS : NO_VECTOR;
+    case SYS_sendmmsg:
+    case SYS_recvmmsg:
+      return call->at_return ? COUNTS : NO_VECTOR;
     default:
       return NO_VECTOR;
   }
@@ -428,6 +504,8 @@ record_vector (struct reading * reading, const struct call_end * call, int vecto
     read_buffers (reading, at, call->arguments[argument + 1], filled);
   else if (vector == EVENTS)
     add_piece (reading, at, 12 * (filled < SHOWN ? filled : SHOWN));
+  else if (vector == COUNTS)
+    add_piece (reading, at, MESSAGE_BYTES * (filled < MESSAGES_SHOWN ? filled : MESSAGES_SHOWN));
   else if (vector == MESSAGE && hs_read_memory (reading->local->tid, header, at, sizeof header) == sizeof header)
   {
     uint64_t bytes = header[1] & UINT32_MAX;

@@ -27,6 +27,12 @@ pub enum Error {
         /// The last lines pip printed.
         detail: String,
     },
+    /// Ctrl-C ended pip.
+    #[error("install Frida {version}: interrupted")]
+    InstallInterrupted {
+        /// The pinned version.
+        version: &'static str,
+    },
     /// The fetched wheel is not the pinned one, and was not installed.
     #[error(
         "verify the Frida wheel {wheel}: its {len_bytes} bytes have the sha256 {found}, which is not the pinned one"
@@ -126,6 +132,9 @@ impl Error {
                 "see that this machine reaches PyPI (or what pip's index-url says) and try again"
                     .to_owned(),
             ),
+            Self::InstallInterrupted { .. } => {
+                Some("run the command again: Frida is fetched once, before the first recording".to_owned())
+            }
             Self::WrongDigest { .. } => Some(
                 "try again in case the download was cut short, and see that pip's index-url serves PyPI's files"
                     .to_owned(),

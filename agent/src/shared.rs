@@ -162,7 +162,29 @@ pub struct Ring {
     unused_a: [u64; 1],
     tail: AtomicU64,
     may_sleep: AtomicU64,
-    unused_b: [u64; 6],
+    began: Times,
+    ended: Times,
+}
+
+/// How long a thread has lived and run: `struct hs_times`.
+#[repr(C)]
+#[derive(Debug)]
+struct Times {
+    clock_ns: AtomicU64,
+    ran_ns: AtomicU64,
+    sleeps: AtomicU64,
+}
+
+impl Times {
+    /// `None`: the thread has not noted them.
+    fn read(&self) -> Option<Lifetime> {
+        let clock_ns = self.clock_ns.load(Acquire);
+        (clock_ns != 0).then(|| Lifetime {
+            passed_ns: clock_ns,
+            ran_ns: self.ran_ns.load(Acquire),
+            sleeps: self.sleeps.load(Acquire),
+        })
+    }
 }
 
 /// The control page: `struct hs_control`.
@@ -516,6 +538,17 @@ impl Shared {
         }
     }
 
+    /// Returns how long the thread of ring `index` has recorded, if it has noted that at its end.
+    pub fn lifetime(&self, index: usize) -> Option<Lifetime> {
+        let ring = self.ring(index);
+        let (began, ended) = (ring.began.read()?, ring.ended.read()?);
+        Some(Lifetime {
+            passed_ns: ended.passed_ns.saturating_sub(began.passed_ns),
+            ran_ns: ended.ran_ns.saturating_sub(began.ran_ns),
+            sleeps: ended.sleeps.saturating_sub(began.sleeps),
+        })
+    }
+
     /// Returns the unreleased bytes of ring `index`: one piece, or two where it wraps.
     pub fn pending(&self, index: usize) -> Pending<'_> {
         let ring = self.ring(index);
@@ -589,6 +622,8 @@ impl Shared {
             &ring.exiting,
             &ring.lost,
             &ring.told,
+            &ring.began.clock_ns,
+            &ring.ended.clock_ns,
         ] {
             word.store(0, Release);
         }
@@ -634,6 +669,17 @@ pub struct Tenant {
     pub tenancy: u32,
     /// True once the thread ran its last destructors.
     pub exiting: bool,
+}
+
+/// What a thread has noted of the time from its first record to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetime {
+    /// All of it, in ns.
+    pub passed_ns: u64,
+    /// In which it had a processor, in ns.
+    pub ran_ns: u64,
+    /// How often it gave its processor up because it could not go on.
+    pub sleeps: u64,
 }
 
 /// Whole records that wait in a ring.

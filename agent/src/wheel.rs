@@ -6,7 +6,7 @@
 use std::{
     fs::{self, File, TryLockError},
     io,
-    os::unix::fs::DirBuilderExt,
+    os::unix::{fs::DirBuilderExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
@@ -150,6 +150,9 @@ impl Installer<'_> {
         if output.status.success() {
             return Ok(());
         }
+        if is_interrupted(&output) {
+            return Err(Error::InstallInterrupted { version: VERSION });
+        }
         Err(missing(why(&output)))
     }
 
@@ -167,6 +170,9 @@ impl Installer<'_> {
             .map_err(|error| failed(error.to_string()))?;
         if output.status.success() {
             return Ok(());
+        }
+        if is_interrupted(&output) {
+            return Err(Error::InstallInterrupted { version: VERSION });
         }
         Err(failed(why(&output)))
     }
@@ -225,6 +231,15 @@ fn file_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Er
 /// Returns `bytes` in lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Returns whether Ctrl-C ended pip: the terminal interrupts all processes in the foreground.
+fn is_interrupted(output: &Output) -> bool {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let is_told = ["KeyboardInterrupt", "Operation cancelled by user"]
+        .iter()
+        .any(|words| said.contains(words));
+    is_told || output.status.signal() == Some(libc::SIGINT)
 }
 
 /// Returns the last output of a failed command, or its exit status without any.

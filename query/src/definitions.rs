@@ -150,7 +150,7 @@ impl Definitions {
         self.functions[index] = Some(function);
     }
 
-    /// Returns how long each thread waited for a processor, in ns, if that is known and more than nothing.
+    /// Returns how long each thread waited for a processor, in ns, if that is known.
     pub fn processor_waits(&self) -> &BTreeMap<u32, u64> {
         &self.processor_waits
     }

@@ -83,7 +83,7 @@ impl<'a> Drain<'a> {
                 passes: 0,
                 called: Instant::now(),
             },
-            waits: ProcessorWaits::default(),
+            waits: ProcessorWaits::new(clock::monotonic_ns()),
             flushed: Instant::now(),
             moved_since: 0,
             owes_watermark: false,
@@ -140,11 +140,11 @@ impl<'a> Drain<'a> {
         self.now().max(self.after_newest)
     }
 
-    /// Looks at how long each thread has waited for a processor.
+    /// Looks at how long each thread has waited for a processor, once the program has ended.
     pub fn look_at_waits(&mut self) {
         for index in self.shared.taken() {
             let tid = self.shared.tenant(index).tid;
-            self.waits.look(self.pid, index, tid);
+            self.waits.look_at_last(self.pid, index, tid);
         }
     }
 
@@ -156,6 +156,7 @@ impl<'a> Drain<'a> {
     pub fn pass(&mut self, log: &mut LogWriter, noted: bool) -> store::Result<u64> {
         let watermark = self.now();
         let roll_call = self.roll.is_called();
+        self.waits.begin_pass(clock::monotonic_ns());
         let mut moved = 0;
         for index in self.shared.taken() {
             moved += self.ring(index, roll_call, log)?;
@@ -198,7 +199,8 @@ impl<'a> Drain<'a> {
         if self.discarding {
             return Ok(());
         }
-        for (tid, ns) in self.waits.rest() {
+        let lifetime = |index| self.shared.lifetime(index);
+        for (tid, ns) in self.waits.rest(lifetime, clock::monotonic_ns()) {
             log.append_control(&Control::ProcessorWait { tid, ns })?;
         }
         self.shared
@@ -236,7 +238,9 @@ impl<'a> Drain<'a> {
         {
             self.shared.name_thread(index, &name);
         }
-        if roll_call || self.shared.is_exiting() || !self.waits.knows(index) {
+        if self.shared.is_exiting() {
+            self.waits.look_at_last(self.pid, index, tenant.tid);
+        } else if self.waits.is_due(index) {
             self.waits.look(self.pid, index, tenant.tid);
         }
         let pending = self.shared.pending(index);
@@ -264,7 +268,8 @@ impl<'a> Drain<'a> {
         if is_gone {
             self.threads += 1;
             self.lost += self.shared.lost(index);
-            let waited_ns = self.waits.end(index);
+            let lifetime = self.shared.lifetime(index);
+            let waited_ns = self.waits.end(index, lifetime, clock::monotonic_ns());
             if !self.discarding {
                 self.tell_lost(index, tenant.tid, log)?;
                 if let Some(ns) = waited_ns {

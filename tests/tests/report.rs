@@ -1,6 +1,9 @@
 //! Goal: a report counts what another tracer counts, its forms agree with each other, and its corrected times are below the
 //! measured ones. Method: SQLite and a doubly recursive function, recorded; uftrace's counts; the table `calls`.
 
+#[path = "report/waits.rs"]
+mod waits;
+
 use e2e::{
     Ended, Hindsight, Program, Recording, Scratch, Signal, Status, Steady, compiled,
     fixture_artifact, wait_until,
@@ -465,6 +468,66 @@ fn the_wait_for_a_processor_is_in_no_functions_time() {
     assert_eq!(step.1.parse::<i64>().ok(), Some(in_table), "{folded}");
     let text = recorded.report(&[]);
     assert!(text.contains("waited for a processor"), "{text}");
+}
+
+/// A lambda whose type is longer than a line holds a lock until another thread waits for it.
+const LOCKING: &str = r#"
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+std::mutex ledger_of_all_orders_of_the_shop;
+int main()
+{
+  auto work = [](std::map<std::string, std::vector<long>> all) {
+    std::lock_guard<std::mutex> held(ledger_of_all_orders_of_the_shop);
+    usleep(5000 + all.size());
+  };
+  std::thread one(work, std::map<std::string, std::vector<long>>{});
+  std::thread two(work, std::map<std::string, std::vector<long>>{});
+  one.join();
+  two.join();
+}
+"#;
+
+#[test]
+fn locks_fit_in_a_terminal() {
+    let scratch = Scratch::new("report_locks");
+    let flags = ["-g", "-O0", "-pthread"];
+    let program = compiled(&scratch, "locking.cc", LOCKING, &flags);
+    let program = Program::new(program, scratch.path());
+    let _recording = Hindsight::recorded(&scratch, "rec", &["--locks"], &program);
+    let report = Hindsight::command(&scratch, &["report", "rec", "--locks"]);
+    // A terminal of unknown size is taken to have 80 columns.
+    let in_terminal = report.clone().env("NO_COLOR", "1").in_terminal();
+    let shown = in_terminal.run().text();
+    let shown = shown.replace('\r', "");
+    let reasons = |line: &&str| !line.contains("recorded");
+    for line in shown.lines().filter(reasons) {
+        assert!(line.chars().count() <= 80, "{line}\n{shown}");
+    }
+    let heading = shown.lines().next().unwrap_or_default();
+    let columns: Vec<&str> = heading.split('|').map(str::trim).collect();
+    let all = ["lock", "kind", "taken", "contended", "waited", "held"];
+    assert_eq!(columns, all, "{shown}");
+    let row = shown.lines().find(|line| line.starts_with(" ledger_of"));
+    let cells: Vec<&str> = row.expect(&shown).split('|').map(str::trim).collect();
+    assert_eq!(cells[1..3], ["mutex", "2"], "{shown}");
+    let waited = "waited longest for it, ";
+    let at = shown.lines().position(|line| line.contains(waited));
+    let place = shown.lines().nth(at.expect(&shown) + 1);
+    let place = place.unwrap_or_default();
+    assert!(place.starts_with("  in main::{lambda#1}"), "{shown}");
+    assert!(place.contains("(locking.cc:"), "{shown}");
+    let in_pipe = report.run().text();
+    let line = in_pipe.lines().find(|line| line.contains(waited));
+    let line = line.expect(&in_pipe);
+    assert!(
+        line.contains(" in main::{lambda") && line.contains(" (seq "),
+        "{line}"
+    );
 }
 
 /// A stopped recorder drains nothing: the rings fill, and the program's threads wait for room until it continues.

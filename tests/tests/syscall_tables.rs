@@ -22,6 +22,80 @@ fn files_have_their_bytes() {
     }
 }
 
+/// Sends and receives two messages of four bytes at once, and moves four bytes into a pipe.
+const AT_ONCE: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+int main(void)
+{
+  char bytes[] = "abcdefgh";
+  struct iovec parts[] = { { bytes, 4 }, { bytes + 4, 4 } };
+  struct mmsghdr both[] = {
+    { .msg_hdr = { .msg_iov = parts, .msg_iovlen = 1 } },
+    { .msg_hdr = { .msg_iov = parts + 1, .msg_iovlen = 1 } },
+  };
+  int sockets[2], ends[2];
+  if (socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets) || pipe(ends))
+    return 1;
+  if (sendmmsg(sockets[0], both, 2, 0) != 2 || recvmmsg(sockets[1], both, 2, 0, 0) != 2)
+    return 2;
+  return vmsplice(ends[1], parts, 1, 0) != 4;
+}
+"#;
+
+#[test]
+fn bytes_of_calls_that_move_many_messages_count() {
+    for way in ["--syscalls", "--full"] {
+        let scratch = Scratch::new("at_once");
+        let program = compiled(&scratch, "at_once.c", AT_ONCE, &["-O0"]);
+        let program = Program::new(program, scratch.path());
+        let (_, recording) = Hindsight::record(&scratch, &[way], &program);
+        let rows = recording.rows(
+            "SELECT bytes_read, bytes_written FROM files WHERE opened_by IN ('socketpair', 'pipe', 'pipe2') ORDER BY opened_seq, fd",
+        );
+        let rows: Vec<[&Value; 2]> = rows
+            .iter()
+            .map(|row| [&row["bytes_read"], &row["bytes_written"]])
+            .collect();
+        let (none, four, eight) = (json!(0), json!(4), json!(8));
+        let expected = [
+            [&none, &eight],
+            [&eight, &none],
+            [&none, &none],
+            [&none, &four],
+        ];
+        assert_eq!(rows, expected, "{way}");
+    }
+}
+
+/// A pipe that was there before: nobody knows which of its ends the descriptor is, so nobody knows who wrote.
+const INHERITED: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+int main(void)
+{
+  struct iovec part = { "pear", 4 };
+  return vmsplice(STDOUT_FILENO, &part, 1, 0) != 4;
+}
+"#;
+
+#[test]
+fn an_unknown_count_of_bytes_is_null() {
+    let scratch = Scratch::new("inherited_pipe");
+    let program = compiled(&scratch, "inherited.c", INHERITED, &["-O0"]);
+    let program = Program::new(program, scratch.path());
+    let (ended, recording) = Hindsight::record(&scratch, &["--syscalls"], &program);
+    assert_eq!(ended.text(), "pear", "{}", ended.errors());
+    let row = recording.row("SELECT bytes_read, bytes_written FROM files WHERE fd = 1");
+    assert!(row["bytes_read"].is_null(), "{row:?}");
+    assert!(row["bytes_written"].is_null(), "{row:?}");
+}
+
 /// Gives one socket a name, connects another one to it and a third one to an address, and becomes `echo`.
 const SOCKETS: &str = r#"
 #include <netinet/in.h>

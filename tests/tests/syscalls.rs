@@ -5,6 +5,8 @@
 mod arguments;
 #[path = "syscalls/beside_strace.rs"]
 mod beside_strace;
+#[path = "syscalls/each_call.rs"]
+mod each_call;
 
 use std::collections::HashSet;
 use std::fs;

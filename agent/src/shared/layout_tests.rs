@@ -127,7 +127,7 @@ macro_rules! fields {
 pub(super) use fields;
 
 fn ring_fields() -> Fields {
-    fields!(Ring: head wrap_at tid tenancy lost exiting waits told unused_a tail may_sleep unused_b)
+    fields!(Ring: head wrap_at tid tenancy lost exiting waits told unused_a tail may_sleep began ended)
 }
 
 fn control_fields() -> Fields {

@@ -249,3 +249,17 @@ fn only_the_last_lines_of_an_error_are_shown() {
     assert_eq!(last_lines(b"a\nb\n\n c\nd\n"), "b / c / d");
     assert_eq!(last_lines(b""), "");
 }
+
+#[test]
+fn ctrl_c_while_it_is_fetched_is_no_fault_of_the_network() {
+    for download in [
+        "echo 'ERROR: Operation cancelled by user' >&2; exit 1",
+        "printf 'Traceback\nKeyboardInterrupt\n' >&2; exit 1",
+        "kill -INT $$",
+    ] {
+        let machine = Machine::with_download(download);
+        let error = machine.ensure().unwrap_err();
+        assert!(matches!(error, Error::InstallInterrupted { .. }), "{error}");
+        assert!(!error.hint().unwrap().contains("PyPI"));
+    }
+}

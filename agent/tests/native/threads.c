@@ -214,6 +214,9 @@ case_a_thread_has_its_own_ring (void)
     CHECK (pthread_join (thread, &tid) == 0);
     EQUAL (rings[ring].tid, tid);
     EQUAL (rings[ring].exiting, 1);
+    CHECK (rings[ring].began.clock_ns < rings[ring].ended.clock_ns);
+    CHECK (rings[ring].began.ran_ns < rings[ring].ended.ran_ns);
+    CHECK (rings[ring].began.sleeps <= rings[ring].ended.sleeps);
     EQUAL (control->taken[0], (2UL << ring) - 1);
     drain (&tape, ring);
     EQUAL (take (&tape)[1], (uint64_t) tid << WIRE_VALUE_SHIFT | WIRE_KIND_THREAD_EXIT);

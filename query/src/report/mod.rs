@@ -75,6 +75,9 @@ pub struct ThreadTime {
     pub self_ns: u64,
     /// The same as measured.
     pub raw_self_ns: u64,
+    /// For how long it was ready to run and waited for a processor, in ns, as the kernel counted; `None`: that is not known, and
+    /// its times are with these waits.
+    pub processor_wait_ns: Option<u64>,
 }
 
 /// What was taken out of the times.
@@ -88,6 +91,8 @@ pub struct CostNote {
     pub held_ns: u64,
     /// For how long threads were ready to run and waited for a processor, all added up, in ns.
     pub processor_wait_ns: u64,
+    /// Threads that made calls and whose waits for a processor are not known, and are in their times.
+    pub threads_with_unknown_waits: u64,
     /// Calls on paths that are not told apart: there are too many.
     pub folded_calls: u64,
 }
@@ -169,6 +174,12 @@ impl Report {
     #[must_use]
     pub fn function(&self, id: u32) -> Option<&FunctionTime> {
         self.places.get(&id).map(|place| &self.functions[*place])
+    }
+
+    /// Returns the threads whose waits for a processor are not known, that with the most time first.
+    pub fn with_unknown_waits(&self) -> impl Iterator<Item = &ThreadTime> {
+        let threads = self.threads.iter();
+        threads.filter(|thread| thread.processor_wait_ns.is_none())
     }
 
     /// Returns the functions with much of the time, of which little is left without what recording cost, that with the
@@ -316,6 +327,11 @@ impl Source {
             let paths = Paths::of(&walk.tree, costs);
             let functions = self.functions(walk, costs);
             let places = functions.iter().enumerate();
+            let mut threads = threads(&paths);
+            for thread in &mut threads {
+                thread.processor_wait_ns = self.processor_wait_ns(thread.tid);
+            }
+            let unknown = threads.iter().filter(|t| t.processor_wait_ns.is_none());
             Report {
                 only_entries: self.only_entries,
                 cost: CostNote {
@@ -323,12 +339,13 @@ impl Source {
                     outside_ns: costs.outside_ps() as f64 / 1e3,
                     held_ns: at_least_0(away.held_ns()),
                     processor_wait_ns: at_least_0(waited_ns),
+                    threads_with_unknown_waits: unknown.count() as u64,
                     folded_calls: walk.tree.folded,
                 },
                 places: places.map(|(place, f)| (f.function_id, place)).collect(),
                 functions,
                 edges: edges(walk, costs),
-                threads: threads(&paths),
+                threads,
                 paths,
             }
         })
@@ -442,6 +459,7 @@ fn threads(paths: &Paths) -> Vec<ThreadTime> {
         calls: calls[*id],
         self_ns: paths.all[*id].times.inclusive_ns,
         raw_self_ns: paths.all[*id].raw.inclusive_ns,
+        processor_wait_ns: None,
     });
     let mut threads: Vec<ThreadTime> = of.collect();
     threads.sort_by_key(|thread| (u64::MAX - thread.self_ns, thread.tid));

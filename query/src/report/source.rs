@@ -66,6 +66,15 @@ impl Source {
         recording.is_none_or(|recording| !recording.manifest().settings.captures_with_calls())
     }
 
+    /// Returns how long a thread waited for a processor, in ns, if that is known. Where times count instructions, no thread did.
+    pub(super) fn processor_wait_ns(&self, tid: u32) -> Option<u64> {
+        let recording = self.states.reader().map(|reader| reader.recording());
+        match recording.is_some_and(|own| own.manifest().settings.has_every_instruction()) {
+            true => Some(0),
+            false => self.definitions.processor_waits().get(&tid).copied(),
+        }
+    }
+
     /// Finds out which time was nobody's.
     ///
     /// # Errors

@@ -15,6 +15,9 @@ const F_DUPFD: u64 = 0;
 const F_DUPFD_CLOEXEC: u64 = 1030;
 const CLOSE_RANGE_CLOEXEC: u64 = 4;
 const EINPROGRESS: i64 = -115;
+/// Bytes of a `struct mmsghdr`, which ends with the count of bytes.
+const MESSAGE: usize = 64;
+const MESSAGE_COUNT: usize = 56;
 
 /// When something happened: event and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +48,20 @@ pub struct File {
     pub tid: Option<u32>,
     pub within: Option<u64>,
     pub opened: Option<At>,
-    pub read_bytes: u64,
-    pub written_bytes: u64,
+    /// `None`: a call has moved an unknown count.
+    pub read_bytes: Option<u64>,
+    /// `None`: a call has moved an unknown count.
+    pub written_bytes: Option<u64>,
     pub closed: Option<At>,
+    /// Which end of a pipe it is, if that is known.
+    end: Option<End>,
+}
+
+/// An end of a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Reading,
+    Writing,
 }
 
 /// The descriptors of a process.
@@ -87,13 +101,17 @@ impl Files {
         };
         let bytes = result as u64;
         match name {
-            "read" | "pread64" | "readv" | "preadv" | "preadv2" | "recvfrom" | "recvmsg" => {
-                self.used(fd(0)).read_bytes += bytes;
-            }
+            "read" | "pread64" | "readv" | "preadv" | "preadv2" | "recvfrom" | "recvmsg"
+            | "mq_timedreceive" => self.read(fd(0), Some(bytes)),
             "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" | "sendto" | "sendmsg" => {
-                self.used(fd(0)).written_bytes += bytes;
+                self.wrote(fd(0), Some(bytes));
             }
+            "recvmmsg" => self.read(fd(0), bytes_of_messages(&made.call, bytes)),
+            "sendmmsg" => self.wrote(fd(0), bytes_of_messages(&made.call, bytes)),
+            "mq_timedsend" => self.wrote(fd(0), Some(made.call.argument(2))),
+            "vmsplice" => self.spliced(fd(0), bytes),
             "sendfile" => self.moved(fd(1), fd(0), bytes),
+            "tee" => self.moved(fd(0), fd(1), bytes),
             "copy_file_range" | "splice" => self.moved(fd(0), fd(2), bytes),
             "close" => self.close(fd(0), made.began),
             "close_range" if made.call.argument(2) & CLOSE_RANGE_CLOEXEC == 0 => {
@@ -122,8 +140,10 @@ impl Files {
             return;
         }
         let path = match name {
-            "open" | "creat" => made.call.text(0),
-            "openat" | "openat2" => self.beneath(made.call.argument(0) as i32, made.call.text(1)),
+            "open" | "creat" | "mq_open" => made.call.text(0),
+            "openat" | "openat2" | "open_tree" | "fspick" => {
+                self.beneath(made.call.argument(0) as i32, made.call.text(1))
+            }
             "memfd_create" => made.call.text(0).map(|name| format!("memfd:{name}")),
             "accept" | "accept4" => address(made.call.made(1)),
             "dup" | "dup2" | "dup3" => self.path_of(made),
@@ -135,14 +155,21 @@ impl Files {
             "socket" | "epoll_create" | "epoll_create1" | "eventfd" | "eventfd2"
             | "timerfd_create" | "signalfd" | "signalfd4" | "inotify_init" | "inotify_init1"
             | "pidfd_open" | "userfaultfd" | "perf_event_open" | "open_by_handle_at"
-            | "io_uring_setup" | "fanotify_init" | "memfd_secret" | "pidfd_getfd" | "open_tree"
-            | "fsopen" => None,
+            | "io_uring_setup" | "fanotify_init" | "memfd_secret" | "pidfd_getfd" | "fsopen"
+            | "fsmount" => None,
+            // With flags, the result is a version.
+            "landlock_create_ruleset" if made.call.argument(2) == 0 => None,
             _ => return,
         };
         if matches!(name, "dup2") && made.call.argument(0) as i32 == result as i32 {
             return;
         }
-        self.opened(name, made, result as i32, path);
+        let end = match name {
+            "dup" | "dup2" | "dup3" | "fcntl" => self.end_of_pipe(made.call.argument(0) as i32),
+            _ => None,
+        };
+        let index = self.opened(name, made, result as i32, path);
+        self.all[index].end = end;
     }
 
     /// Returns the descriptor, which is open.
@@ -156,9 +183,10 @@ impl Files {
                 tid: None,
                 within: None,
                 opened: None,
-                read_bytes: 0,
-                written_bytes: 0,
+                read_bytes: Some(0),
+                written_bytes: Some(0),
                 closed: None,
+                end: None,
             }),
         };
         &mut self.all[index]
@@ -171,7 +199,13 @@ impl Files {
         index
     }
 
-    fn opened(&mut self, by: &'static str, made: &Made<'_>, fd: i32, path: Option<String>) {
+    fn opened(
+        &mut self,
+        by: &'static str,
+        made: &Made<'_>,
+        fd: i32,
+        path: Option<String>,
+    ) -> usize {
         self.add(File {
             fd,
             path,
@@ -179,25 +213,56 @@ impl Files {
             tid: made.tid,
             within: made.within,
             opened: Some(made.began),
-            read_bytes: 0,
-            written_bytes: 0,
+            read_bytes: Some(0),
+            written_bytes: Some(0),
             closed: None,
-        });
+            end: None,
+        })
     }
 
     /// Adds the two descriptors that argument `index` points to.
     fn pair(&mut self, by: &'static str, made: &Made<'_>, index: usize) {
         let both = made.call.made(index).unwrap_or_default();
-        for at in [0, 4] {
+        let is_pipe = by != "socketpair";
+        for (at, end) in [(0, End::Reading), (4, End::Writing)] {
             if let Some(fd) = values::number(both, at, 4) {
-                self.opened(by, made, fd as i32, None);
+                let index = self.opened(by, made, fd as i32, None);
+                self.all[index].end = is_pipe.then_some(end);
             }
         }
     }
 
+    /// A call has read from the descriptor; `None`: an unknown count.
+    fn read(&mut self, fd: i32, bytes: Option<u64>) {
+        add(&mut self.used(fd).read_bytes, bytes);
+    }
+
+    /// A call has written to the descriptor; `None`: an unknown count.
+    fn wrote(&mut self, fd: i32, bytes: Option<u64>) {
+        add(&mut self.used(fd).written_bytes, bytes);
+    }
+
     fn moved(&mut self, from: i32, to: i32, bytes: u64) {
-        self.used(from).read_bytes += bytes;
-        self.used(to).written_bytes += bytes;
+        self.read(from, Some(bytes));
+        self.wrote(to, Some(bytes));
+    }
+
+    /// `vmsplice` writes to the writing end of a pipe, and reads from the reading one. Which end it is, only the call that made the
+    /// pipe tells.
+    fn spliced(&mut self, fd: i32, bytes: u64) {
+        match self.end_of_pipe(fd) {
+            Some(End::Reading) => self.read(fd, Some(bytes)),
+            Some(End::Writing) => self.wrote(fd, Some(bytes)),
+            None if bytes == 0 => {}
+            None => {
+                self.read(fd, None);
+                self.wrote(fd, None);
+            }
+        }
+    }
+
+    fn end_of_pipe(&self, fd: i32) -> Option<End> {
+        self.all[*self.open.get(&fd)?].end
     }
 
     fn close(&mut self, fd: i32, at: At) {
@@ -226,6 +291,23 @@ impl Files {
             None => Some(path),
         }
     }
+}
+
+/// Adds to a count; once something unknown was added, or too much, it stays unknown.
+fn add(count: &mut Option<u64>, bytes: Option<u64>) {
+    *count = count
+        .zip(bytes)
+        .and_then(|(known, more)| known.checked_add(more));
+}
+
+/// Returns the bytes of `count` messages, which the kernel has written behind each; `None` if they are not all in the recording.
+fn bytes_of_messages(call: &Call<'_>, count: u64) -> Option<u64> {
+    let (Ok(count), Some(headers)) = (usize::try_from(count), call.made(1)) else {
+        return (count == 0).then_some(0);
+    };
+    (0..count)
+        .map(|index| values::number(headers, index * MESSAGE + MESSAGE_COUNT, 4))
+        .sum()
 }
 
 fn address(bytes: Option<&[u8]>) -> Option<String> {
@@ -297,9 +379,12 @@ mod tests {
                 file.opened_by.unwrap_or("-"),
             );
             let closed = file.closed.map_or("open".into(), |at| at.seq.to_string());
+            let bytes = |count: Option<u64>| count.map_or("?".into(), |count| count.to_string());
             format!(
                 "{} {path} {by} r{} w{} {closed}",
-                file.fd, file.read_bytes, file.written_bytes
+                file.fd,
+                bytes(file.read_bytes),
+                bytes(file.written_bytes)
             )
         });
         told.collect()
@@ -362,5 +447,80 @@ mod tests {
                 "6 - pipe2 r0 w100 open",
             ]
         );
+    }
+
+    /// Calls whose result is a number of messages: the bytes are behind each message.
+    #[test]
+    fn bytes_of_many_messages_are_those_of_each_message() {
+        let mut headers = vec![0; 2 * MESSAGE];
+        headers[MESSAGE_COUNT] = 4;
+        headers[MESSAGE + MESSAGE_COUNT] = 5;
+        let messages = |number, fd, known: bool| {
+            let mut call = step(number, [fd, 0x3000, 2, 0, 0, 0], "", 2);
+            if known {
+                call.written = section(0x3000, &headers);
+            }
+            call
+        };
+        let found = followed(&[
+            messages(307, 3, true),
+            messages(299, 4, true),
+            messages(307, 4, true),
+            messages(307, 5, true),
+            messages(307, 5, false),
+            messages(299, 6, false),
+            step(0, [6, 0, 10, 0, 0, 0], "", 10),
+        ]);
+        assert_eq!(
+            told(&found),
+            [
+                "3 - - r0 w9 open",
+                "4 - - r9 w9 open",
+                "5 - - r0 w? open",
+                "6 - - r? w0 open",
+            ]
+        );
+    }
+
+    /// vmsplice has the same arguments in both directions.
+    #[test]
+    fn bytes_of_vmsplice_go_where_the_end_of_the_pipe_says() {
+        let mut pipe = step(22, [0x2000, 0, 0, 0, 0, 0], "", 0);
+        pipe.written = section(0x2000, &[5, 0, 0, 0, 6, 0, 0, 0]);
+        let found = followed(&[
+            pipe,
+            step(32, [6, 0, 0, 0, 0, 0], "", 7),
+            step(278, [6, 0x3000, 1, 0, 0, 0], "", 4),
+            step(278, [7, 0x3000, 1, 0, 0, 0], "", 3),
+            step(278, [5, 0x3000, 1, 0, 0, 0], "", 7),
+            step(278, [1, 0x3000, 1, 0, 0, 0], "", 7),
+            step(276, [5, 7, 9, 0, 0, 0], "", 2),
+        ]);
+        assert_eq!(
+            told(&found),
+            [
+                "5 - pipe r9 w0 open",
+                "6 - pipe r0 w4 open",
+                "7 - dup r0 w5 open",
+                "1 - - r? w? open",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_version_is_no_descriptor() {
+        let asked = |flags| step(444, [0, 0, flags, 0, 0, 0], "", 6);
+        assert_eq!(told(&followed(&[asked(1)])), [""; 0]);
+        assert_eq!(
+            told(&followed(&[asked(0)])),
+            ["6 - landlock_create_ruleset r0 w0 open"]
+        );
+    }
+
+    #[test]
+    fn a_count_that_is_too_large_is_unknown() {
+        let mut count = Some(u64::MAX);
+        add(&mut count, Some(1));
+        assert_eq!(count, None);
     }
 }

@@ -33,6 +33,7 @@ pub const MAP: &Names = &[
     ("MAP_PRIVATE", 0x2),
     ("MAP_FIXED", 0x10),
     ("MAP_ANONYMOUS", 0x20),
+    ("MAP_32BIT", 0x40),
     ("MAP_GROWSDOWN", 0x100),
     ("MAP_DENYWRITE", 0x800),
     ("MAP_LOCKED", 0x2000),
@@ -47,15 +48,34 @@ pub const MAP: &Names = &[
 /// Modes of access.
 pub const ACCESS: &Names = &[("R_OK", 0x4), ("W_OK", 0x2), ("X_OK", 0x1)];
 
-/// Flags of calls relative to a folder.
+/// Flags of calls relative to a folder that mean the same in each of them.
 pub const AT: &Names = &[
     ("AT_SYMLINK_NOFOLLOW", 0x100),
-    ("AT_REMOVEDIR", 0x200),
     ("AT_SYMLINK_FOLLOW", 0x400),
     ("AT_NO_AUTOMOUNT", 0x800),
     ("AT_EMPTY_PATH", 0x1000),
     ("AT_STATX_FORCE_SYNC", 0x2000),
     ("AT_STATX_DONT_SYNC", 0x4000),
+    ("AT_RECURSIVE", 0x8000),
+];
+
+/// Flags of unlinkat.
+pub const AT_UNLINK: &Names = &[("AT_REMOVEDIR", 0x200)];
+
+/// Flags of faccessat2.
+pub const AT_ACCESS: &Names = &[
+    ("AT_SYMLINK_NOFOLLOW", 0x100),
+    ("AT_EACCESS", 0x200),
+    ("AT_EMPTY_PATH", 0x1000),
+];
+
+/// Flags of name_to_handle_at.
+pub const AT_HANDLE: &Names = &[
+    ("AT_HANDLE_MNT_ID_UNIQUE", 0x1),
+    ("AT_HANDLE_CONNECTABLE", 0x2),
+    ("AT_HANDLE_FID", 0x200),
+    ("AT_SYMLINK_FOLLOW", 0x400),
+    ("AT_EMPTY_PATH", 0x1000),
 ];
 
 /// Flags of clone.
@@ -105,7 +125,14 @@ pub const MESSAGE: &Names = &[
 ];
 
 /// Options of wait4.
-pub const WAIT: &Names = &[("WNOHANG", 0x1), ("WUNTRACED", 0x2), ("WCONTINUED", 0x8)];
+pub const WAIT: &Names = &[
+    ("WNOHANG", 0x1),
+    ("WSTOPPED", 0x2),
+    ("WCONTINUED", 0x8),
+    ("__WCLONE", 0x80000000),
+    ("__WALL", 0x40000000),
+    ("__WNOTHREAD", 0x20000000),
+];
 
 /// Events of poll.
 pub const POLL: &Names = &[
@@ -123,7 +150,11 @@ pub const POLL: &Names = &[
 ];
 
 /// Flags of getrandom.
-pub const RANDOM: &Names = &[("GRND_NONBLOCK", 0x1), ("GRND_RANDOM", 0x2)];
+pub const RANDOM: &Names = &[
+    ("GRND_NONBLOCK", 0x1),
+    ("GRND_RANDOM", 0x2),
+    ("GRND_INSECURE", 0x4),
+];
 
 /// Flags of renameat2.
 pub const RENAME: &Names = &[
@@ -204,6 +235,8 @@ pub const MEMFD: &Names = &[
     ("MFD_CLOEXEC", 0x1),
     ("MFD_ALLOW_SEALING", 0x2),
     ("MFD_HUGETLB", 0x4),
+    ("MFD_NOEXEC_SEAL", 0x8),
+    ("MFD_EXEC", 0x10),
 ];
 
 /// Clocks.
@@ -216,6 +249,9 @@ pub const CLOCK: &Names = &[
     ("CLOCK_REALTIME_COARSE", 0x5),
     ("CLOCK_MONOTONIC_COARSE", 0x6),
     ("CLOCK_BOOTTIME", 0x7),
+    ("CLOCK_REALTIME_ALARM", 0x8),
+    ("CLOCK_BOOTTIME_ALARM", 0x9),
+    ("CLOCK_TAI", 0xb),
 ];
 
 /// Families of addresses.
@@ -256,11 +292,20 @@ pub const ADVICE: &Names = &[
     ("MADV_REMOVE", 0x9),
     ("MADV_DONTFORK", 0xa),
     ("MADV_DOFORK", 0xb),
+    ("MADV_MERGEABLE", 0xc),
+    ("MADV_UNMERGEABLE", 0xd),
     ("MADV_HUGEPAGE", 0xe),
     ("MADV_NOHUGEPAGE", 0xf),
     ("MADV_DONTDUMP", 0x10),
     ("MADV_DODUMP", 0x11),
     ("MADV_WIPEONFORK", 0x12),
+    ("MADV_KEEPONFORK", 0x13),
+    ("MADV_COLD", 0x14),
+    ("MADV_PAGEOUT", 0x15),
+    ("MADV_POPULATE_READ", 0x16),
+    ("MADV_POPULATE_WRITE", 0x17),
+    ("MADV_DONTNEED_LOCKED", 0x18),
+    ("MADV_COLLAPSE", 0x19),
 ];
 
 /// Operations of epoll_ctl.
@@ -439,6 +484,9 @@ pub const WAITID: &Names = &[
     ("WEXITED", 0x4),
     ("WCONTINUED", 0x8),
     ("WNOWAIT", 0x1000000),
+    ("__WCLONE", 0x80000000),
+    ("__WALL", 0x40000000),
+    ("__WNOTHREAD", 0x20000000),
 ];
 
 /// Operations of seccomp.

@@ -5,12 +5,15 @@ mod commands;
 mod errors;
 pub mod files;
 mod flags;
+mod mounts;
 pub mod processes;
 mod show;
 mod signatures;
 mod sockets;
 pub mod structures;
+mod system;
 pub mod values;
+mod words;
 
 pub use commands::command_name;
 pub use debuginfo::syscalls::name;

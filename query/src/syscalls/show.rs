@@ -12,7 +12,7 @@ use super::name;
 use super::signatures::signature;
 use super::structures::{self, End};
 use super::values::{self, add, bits, named, number, open_flags, quoted};
-use super::{commands, sockets};
+use super::{commands, sockets, words};
 
 /// Bytes of its six arguments.
 const ARGUMENTS: usize = 6 * 8;
@@ -116,6 +116,9 @@ pub fn each_argument(call: &Call<'_>) -> Vec<Argument> {
         if word == "create" && !Ellipsis::makes_file(call.argument(index - 1)) {
             break;
         }
+        if word == "device" && !words::makes_device(call.argument(index - 1)) {
+            break;
+        }
         if word == "remapped" && call.argument(index - 1) & MREMAP_FIXED == 0 {
             break;
         }
@@ -142,12 +145,7 @@ fn kinds(call: &Call<'_>, words: &'static str) -> Vec<&'static str> {
         kinds.push(word);
         if let Some(commands) = commands::commands(word) {
             let found = commands::command(commands, call.argument(index));
-            let rest = match (found, word) {
-                (Some((_, _, rest)), _) => *rest,
-                (None, "prctl") => &["hex", "hex", "hex", "hex"],
-                (None, _) => &["hex"],
-            };
-            kinds.extend(rest);
+            kinds.extend(found.map_or_else(|| commands::others(word), |(_, _, rest)| *rest));
             break;
         }
     }
@@ -169,7 +167,7 @@ fn futex_words(operation: u64) -> &'static [&'static str] {
         FUTEX_WAIT_BITSET => &["uint", "time", "-", "bitset"],
         FUTEX_WAKE_BITSET => &["uint", "-", "-", "bitset"],
         FUTEX_WAIT_REQUEUE_PI => &["uint", "time", "ptr"],
-        _ => &["hex", "hex", "hex", "hex"],
+        _ => &["uint", "hex", "hex", "hex"],
     }
 }
 
@@ -177,11 +175,13 @@ fn futex_words(operation: u64) -> &'static [&'static str] {
 fn argument(text: &mut String, call: &Call<'_>, index: usize, word: &str) {
     let value = call.argument(index);
     match word {
-        "fd" | "int" => add(text, format_args!("{}", signed(word, value))),
+        "fd" | "int" => add(text, format_args!("{}", value as i32)),
+        "long" => add(text, format_args!("{}", value as i64)),
         "uint" => add(text, format_args!("{}", value as u32)),
         "size" => add(text, format_args!("{value}")),
         "hex" => values::hex(text, value),
-        "octal" | "create" => octal(text, value),
+        "octal" | "create" => words::octal(text, value),
+        "device" => values::device(text, value),
         "dirfd" if value as i32 == AT_FDCWD => text.push_str("AT_FDCWD"),
         "dirfd" => add(text, format_args!("{}", value as i32)),
         "signal" => values::signal(text, value & 0xffff_ffff),
@@ -197,21 +197,6 @@ fn argument(text: &mut String, call: &Call<'_>, index: usize, word: &str) {
             }
         }
     }
-}
-
-/// Descriptors are 32 bits wide; other numbers may be offsets.
-fn signed(word: &str, value: u64) -> i64 {
-    let narrow = value >> 32 == 0;
-    match word == "fd" || narrow {
-        true => i64::from(value as i32),
-        false => value as i64,
-    }
-}
-
-/// Appends a file mode: a zero and at least two digits, as strace shows them.
-fn octal(text: &mut String, value: u64) {
-    let value = value & 0xffff_ffff;
-    add(text, format_args!("0{value:02o}"));
 }
 
 fn pointer(text: &mut String, value: u64) {
@@ -232,23 +217,6 @@ fn flag(text: &mut String, call: &Call<'_>, word: &str, value: u64) -> bool {
         "prot" => bits(text, value, flags::PROTECTION, "PROT_NONE"),
         "map" => bits(text, value, flags::MAP, "MAP_FILE"),
         "access" => bits(text, value, flags::ACCESS, "F_OK"),
-        "at" => bits(text, value, flags::AT, "0"),
-        "clone" => clone(text, value),
-        "msg" => bits(text, value, flags::MESSAGE, "0"),
-        "wait" => bits(text, value, flags::WAIT, "0"),
-        "random" => bits(text, value, flags::RANDOM, "0"),
-        "rename" => bits(text, value, flags::RENAME, "0"),
-        "sockflags" => bits(text, value, flags::SOCKET, "0"),
-        "socktype" => {
-            named(text, value & 0xf, flags::SOCKET_TYPE);
-            if value & !0xf != 0 {
-                text.push('|');
-                bits(text, value & !0xf, flags::SOCKET, "0");
-            }
-        }
-        "fdflags" => bits(text, value, flags::OPEN, "0"),
-        "eventfd" => bits(text, value, flags::EVENTFD, "0"),
-        "memfd" => bits(text, value, flags::MEMFD, "0"),
         "bitset" => match value {
             0xffff_ffff => text.push_str("FUTEX_BITSET_MATCH_ANY"),
             value => values::hex(text, value),
@@ -263,78 +231,27 @@ fn flag(text: &mut String, call: &Call<'_>, word: &str, value: u64) -> bool {
                 text.push_str("|FUTEX_CLOCK_REALTIME");
             }
         }
-        "fdcloexec" => bits(text, value, &[("FD_CLOEXEC", 1)], "0"),
-        _ => match (names(word), set(word), commands::commands(word)) {
-            (Some(names), ..) => named(text, value, names),
-            (_, Some(names), _) => bits(text, value, names, "0"),
-            (_, _, Some(of)) => match commands::command(of, value) {
-                Some((name, ..)) => text.push_str(name),
-                None => add(text, format_args!("{value:#x}")),
-            },
-            _ => return false,
-        },
+        _ => return known(text, word, value),
     }
     true
 }
 
-/// Names of bits that an argument consists of.
-fn set(word: &str) -> Option<&'static flags::Names> {
-    Some(match word {
-        "flock" => flags::FLOCK,
-        "timer" => flags::TIMER,
-        "timerfd" => flags::TIMERFD,
-        "signalfd" => flags::SIGNALFD,
-        "epollflags" => flags::EPOLL_CREATE,
-        "inotifyflags" => flags::INOTIFY_INIT,
-        "inotify" => flags::INOTIFY,
-        "mremap" => flags::MREMAP,
-        "msync" => flags::MSYNC,
-        "closerange" => flags::CLOSE_RANGE,
-        "waitid" => flags::WAITID,
-        "splice" => flags::SPLICE,
-        "seals" => flags::SEALS,
-        _ => return None,
-    })
-}
-
-/// Names of values, one of which an argument has.
-fn names(word: &str) -> Option<&'static flags::Names> {
-    Some(match word {
-        "whence" => flags::WHENCE,
-        "clock" => flags::CLOCK,
-        "domain" => flags::DOMAIN,
-        "mask" => flags::MASK,
-        "advice" => flags::ADVICE,
-        "fadvice" => flags::FADVICE,
-        "epoll" => flags::EPOLL,
-        "resource" => flags::RESOURCE,
-        "arch" => flags::ARCH,
-        "shut" => flags::SHUT,
-        "itimer" => flags::ITIMER,
-        "usage" => flags::USAGE,
-        "priority" => flags::PRIORITY,
-        "idtype" => flags::ID_TYPE,
-        "seccomp" => flags::SECCOMP,
-        "seccompmode" => flags::SECCOMP_MODE,
-        "locktype" => flags::LOCK_TYPE,
-        "dumpable" => flags::DUMPABLE,
-        _ => return None,
-    })
-}
-
-fn clone(text: &mut String, value: u64) {
-    let signal = value & 0xff;
-    if value & !0xff != 0 {
-        bits(text, value & !0xff, flags::CLONE, "");
+/// The same for words that mean the same in each call.
+fn known(text: &mut String, word: &str, value: u64) -> bool {
+    match (
+        words::names(word),
+        words::set(word),
+        commands::commands(word),
+    ) {
+        (Some(names), ..) => named(text, value, names),
+        (_, Some(names), _) => bits(text, value, names, "0"),
+        (_, _, Some(of)) => match commands::command(of, value) {
+            Some((name, ..)) => text.push_str(name),
+            None => add(text, format_args!("{value:#x}")),
+        },
+        _ => return words::composed(text, word, value),
     }
-    if signal != 0 {
-        if value & !0xff != 0 {
-            text.push('|');
-        }
-        values::signal(text, signal);
-    } else if value == 0 {
-        text.push('0');
-    }
+    true
 }
 
 /// Appends the memory that an argument points to; `None` if that is not in the recording.
@@ -347,13 +264,12 @@ fn memory(text: &mut String, call: &Call<'_>, index: usize, word: &str) -> Optio
             let is_cut = len.is_none() && bytes.len() >= TEXT_MAX;
             quoted(text, &bytes[..len.unwrap_or(bytes.len())], is_cut);
         }
+        "in" | "out" if call.argument(index) == 0 => return None,
         "in" => data(text, given, call.argument(index + 1))?,
-        "out" | "out0" => {
-            let len = u64::try_from(call.result?).ok()?;
-            match word {
-                "out0" => quoted(text, made?.strip_suffix(&[0]).unwrap_or(made?), false),
-                _ => data(text, made, len)?,
-            }
+        "out" => filled(text, call, index)?,
+        "out0" => {
+            call.result.filter(|result| *result >= 0)?;
+            quoted(text, made?.strip_suffix(&[0]).unwrap_or(made?), false);
         }
         "stat" => values::stat(text, made?)?,
         "statx" => values::statx(text, made?)?,
@@ -452,6 +368,18 @@ fn option_value(text: &mut String, call: &Call<'_>, index: usize, word: &str) ->
         return None;
     }
     sockets::value(text, call.argument(1), call.argument(2), bytes, len)
+}
+
+/// Appends what a call has written to a buffer. Without room for anything, the result only tells how much there is.
+fn filled(text: &mut String, call: &Call<'_>, index: usize) -> Option<()> {
+    let (len, room) = (u64::try_from(call.result?).ok()?, call.argument(index + 1));
+    if len != 0 && room == 0 {
+        return None;
+    }
+    let made = call.made(index);
+    let fitting =
+        made.map(|bytes| &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))]);
+    data(text, fitting, len)
 }
 
 /// Appends the available bytes of `len` bytes.
@@ -620,5 +548,109 @@ mod tests {
         );
         let none = begun([-1i64 as u64, 0, 1, 0, 0, 0], &[]);
         assert_eq!(shown(61, &none, &[], Some(0)), "-1, NULL, WNOHANG, NULL");
+    }
+
+    #[test]
+    fn each_call_has_flags_of_its_own() {
+        let at = |number, flags| {
+            let call = begun(
+                [0xffff_ff9c, 0x1000, 4, flags, flags, 0],
+                &[(0x1000, b"f\0")],
+            );
+            shown(number, &call, &[], Some(-2))
+        };
+        assert_eq!(at(439, 0x200), "AT_FDCWD, \"f\", R_OK, AT_EACCESS");
+        assert_eq!(
+            at(439, 0x300).rsplit_once(", ").unwrap().1,
+            "AT_SYMLINK_NOFOLLOW|AT_EACCESS"
+        );
+        assert_eq!(at(303, 0x200), "AT_FDCWD, \"f\", 0x4, 0x200, AT_HANDLE_FID");
+        assert_eq!(at(262, 0x1200), "AT_FDCWD, \"f\", 0x4, AT_EMPTY_PATH|0x200");
+        let unlink = begun([0xffff_ff9c, 0x1000, 0x200, 0, 0, 0], &[(0x1000, b"f\0")]);
+        assert_eq!(
+            shown(263, &unlink, &[], Some(0)),
+            "AT_FDCWD, \"f\", AT_REMOVEDIR"
+        );
+        let wait = begun([u64::MAX, 0, 0xe000_0000, 0, 0, 0], &[]);
+        assert_eq!(
+            shown(61, &wait, &[], Some(-10)),
+            "-1, NULL, __WCLONE|__WALL|__WNOTHREAD, NULL"
+        );
+        let hole = begun([3, 3, 1 << 32, -1i64 as u64, 0, 0], &[]);
+        assert_eq!(
+            shown(285, &hole, &[], Some(0)),
+            "3, FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE, 4294967296, -1"
+        );
+    }
+
+    #[test]
+    fn offsets_have_64_bits_and_other_numbers_32() {
+        let seek = begun([3, 3_000_000_000, 0, 0, 0, 0], &[]);
+        assert_eq!(
+            shown(8, &seek, &[], Some(3_000_000_000)),
+            "3, 3000000000, SEEK_SET"
+        );
+        let group = begun([u64::from(u32::MAX), 1 << 40 | 9, 0, 0, 0, 0], &[]);
+        assert_eq!(shown(109, &group, &[], Some(0)), "-1, 9");
+    }
+
+    #[test]
+    fn arguments_that_a_call_does_not_use_are_left_out() {
+        let six = |first: [u64; 3]| begun([first[0], first[1], first[2], 0x7fd9, 5, 6], &[]);
+        assert_eq!(shown(255, &six([3, 99, 0]), &[], Some(-22)), "3, 99");
+        assert_eq!(shown(312, &six([1, 2, 1]), &[], Some(0)), "1, 2, KCMP_VM");
+        assert_eq!(shown(101, &six([0, 1, 2]), &[], Some(0)), "PTRACE_TRACEME");
+        assert_eq!(
+            shown(250, &six([3, 7, 1]), &[], Some(0)),
+            "KEYCTL_REVOKE, 7"
+        );
+        let pipe = begun([0x1000, 0o10_600, 7, 0, 0, 0], &[(0x1000, b"p\0")]);
+        assert_eq!(shown(133, &pipe, &[], Some(0)), "\"p\", S_IFIFO|0600");
+        let disk = begun([0x1000, 0o60_600, 0x803, 0, 0, 0], &[(0x1000, b"d\0")]);
+        assert_eq!(
+            shown(133, &disk, &[], Some(0)),
+            "\"d\", S_IFBLK|0600, makedev(0x8, 0x3)"
+        );
+    }
+
+    #[test]
+    fn null_buffers_are_null() {
+        let none = begun([1, 0, 0, 0, 0, 0], &[]);
+        assert_eq!(shown(1, &none, &[], Some(0)), "1, NULL, 0");
+        assert_eq!(shown(0, &none, &[], Some(0)), "1, NULL, 0");
+        let empty = begun([1, 0x3000, 0, 0, 0, 0], &[]);
+        assert_eq!(shown(1, &empty, &[], Some(0)), "1, \"\", 0");
+        let pairs = [[0, 0, 0x3000u64, 0].map(u64::to_le_bytes)]
+            .concat()
+            .concat();
+        let vector = begun([1, 0x2000, 2, 0, 0, 0], &[(0x2000, &pairs)]);
+        assert_eq!(
+            shown(20, &vector, &[], Some(0)),
+            "1, [{iov_base=NULL, iov_len=0}, {iov_base=\"\", iov_len=0}], 2"
+        );
+    }
+
+    #[test]
+    fn what_did_not_fit_is_not_shown() {
+        let value = |room| {
+            begun(
+                [0x1000, 0x1100, 0x2000, room, 0, 0],
+                &[(0x1000, b"f\0"), (0x1100, b"user.a\0")],
+            )
+        };
+        let made = packed(&[(0x2000, b"pearXXXX")]);
+        assert_eq!(
+            shown(191, &value(8), &packed(&[(0x2000, b"pear")]), Some(4)),
+            "\"f\", \"user.a\", \"pear\", 8"
+        );
+        assert_eq!(
+            shown(191, &value(0), &made, Some(8)),
+            "\"f\", \"user.a\", 0x2000, 0"
+        );
+        let cut = begun([3, 0x2000, 4, 0x20, 0, 0], &[]);
+        assert_eq!(
+            shown(45, &cut, &made, Some(8)),
+            "3, \"pear\"..., 4, MSG_TRUNC, NULL, NULL"
+        );
     }
 }

@@ -332,6 +332,7 @@ pub fn buffers(text: &mut String, call: &Call<'_>, addr: u64, count: u64, end: E
         filled -= len;
         text.push_str("{iov_base=");
         match (len, end.memory(call, from)) {
+            _ if from == 0 => pointer(text, from),
             (0, _) => text.push_str("\"\""),
             (_, None) => pointer(text, from),
             (_, Some(bytes)) => {

@@ -121,11 +121,13 @@ fn signal_name(number: u64) -> String {
     }
 }
 
-/// Appends a signal.
+const LAST_SIGNAL: u64 = 64;
+
+/// Appends a signal, or the number where there is none.
 pub fn signal(text: &mut String, number: u64) {
     match number {
-        0 => text.push('0'),
-        _ => add(text, format_args!("SIG{}", signal_name(number))),
+        1..=LAST_SIGNAL => add(text, format_args!("SIG{}", signal_name(number))),
+        _ => add(text, format_args!("{}", number as i32)),
     }
 }
 
@@ -161,6 +163,15 @@ pub fn file_mode(text: &mut String, mode: u64) {
     add(text, format_args!("|0{:03o}", mode & !TYPE));
 }
 
+/// Appends the number of a device. A zero is plain.
+pub fn device(text: &mut String, value: u64) {
+    text.push_str("makedev(");
+    hex(text, value >> 8 & 0xfff);
+    text.push_str(", ");
+    hex(text, value & 0xff | value >> 12 & 0xfff00);
+    text.push(')');
+}
+
 /// Appends a `struct stat`.
 pub fn stat(text: &mut String, bytes: &[u8]) -> Option<()> {
     let mode = number(bytes, 24, 4)?;
@@ -169,12 +180,8 @@ pub fn stat(text: &mut String, bytes: &[u8]) -> Option<()> {
     file_mode(text, mode);
     match mode & 0o170_000 {
         0o020_000 | 0o060_000 => {
-            let major = device >> 8 & 0xfff;
-            let minor = device & 0xff | device >> 12 & 0xfff00;
-            add(
-                text,
-                format_args!(", st_rdev=makedev({major:#x}, {minor:#x})"),
-            );
+            text.push_str(", st_rdev=");
+            self::device(text, device);
         }
         _ => add(text, format_args!(", st_size={size}")),
     }

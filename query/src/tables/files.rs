@@ -36,8 +36,8 @@ pub const DOC: TableDoc = TableDoc {
         ("opened_seq", "event of that system call"),
         ("opened_ts_ns", "when, ns since the recording began"),
         ("call", "start_seq of the recorded call that opened it"),
-        ("bytes_read", "bytes read by it"),
-        ("bytes_written", "bytes written by it"),
+        ("bytes_read", "bytes read by it; null if unknown"),
+        ("bytes_written", "bytes written by it; null if unknown"),
         ("closed_seq", "event of its closing; null when it was not"),
         ("closed_ts_ns", "when, ns since the recording began"),
     ],
@@ -70,8 +70,7 @@ fn schema() -> SchemaRef {
             "fd" | "tid" => DataType::Int32,
             _ => DataType::Int64,
         };
-        let is_optional = !matches!(*name, "fd" | "bytes_read" | "bytes_written");
-        Field::new(*name, kind, is_optional)
+        Field::new(*name, kind, *name != "fd")
     });
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
@@ -150,8 +149,8 @@ fn fold(batches: &[RecordBatch], schema: &SchemaRef) -> Result<RecordBatch> {
         numbers(|file| Some(file.opened?.seq as i64)),
         numbers(|file| Some(file.opened?.ts_ns)),
         numbers(|file| Some(file.within? as i64)),
-        numbers(|file| Some(file.read_bytes as i64)),
-        numbers(|file| Some(file.written_bytes as i64)),
+        numbers(|file| Some(file.read_bytes? as i64)),
+        numbers(|file| Some(file.written_bytes? as i64)),
         numbers(|file| Some(file.closed?.seq as i64)),
         numbers(|file| Some(file.closed?.ts_ns)),
     ];

@@ -34,7 +34,7 @@ const OTHER_ARGUMENTS: [(&str, usize); 8] = [
 pub const OTHER_RESULTS: [&str; 3] = ["gettid", "getpid", "set_tid_address"];
 
 /// Separates arguments at the commas that are in no brackets and no text.
-fn separated(args: &str) -> Vec<&str> {
+pub fn separated(args: &str) -> Vec<&str> {
     let (mut parts, mut from) = (Vec::new(), 0);
     let (mut depth, mut in_text, mut is_escaped) = (0, false, false);
     for (at, c) in args.char_indices() {
