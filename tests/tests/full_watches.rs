@@ -245,3 +245,36 @@ fn going_back_the_nearest_of_breakpoints_and_watches_stops() {
         "{said}"
     );
 }
+
+/// An event may have been thousands of instructions before.
+#[test]
+fn a_run_that_nothing_stops_says_from_which_instruction_on() {
+    let (_scratch, recording) = recorded("full-watch-refused", &["--full"]);
+    let begun = ["break main", "continue", "delete"];
+    let runs = [
+        "reverse-continue",
+        "continue",
+        "watch total",
+        "reverse-continue",
+    ];
+    let ended = recording.prompt(&[&begun[..], &runs].concat());
+    let said = ended.text();
+    let at = said
+        .split_once("at breakpoint 1, at event ")
+        .and_then(|(_, rest)| rest.split_once(','));
+    let moment = at.expect("a moment").0;
+    assert!(moment.contains('+'), "{said}");
+    let errors = ended.errors();
+    let errors: Vec<&str> = errors
+        .lines()
+        .filter_map(|line| line.strip_prefix("error: "))
+        .collect();
+    assert_eq!(
+        errors,
+        [
+            format!("nothing before event {moment} stops here"),
+            format!("nothing after event {moment} stops here"),
+            format!("the recording shows no change of a watched expression before event {moment}"),
+        ]
+    );
+}

@@ -1,5 +1,6 @@
-//! Goal: the table `memory_writes` has each write with its address, size, and bytes before and after. Method: a program of known stores
-//! copies its memory around each of them and prints what has changed.
+//! Goal: the table `memory_writes` has each write with its address, size, and bytes before and after; `history` and `last-write` say
+//! which writes they tell. Method: a program of known stores copies its memory around each of them and prints what has changed; another
+//! one writes bit fields.
 
 use e2e::{Hindsight, Program, Recording, Scratch, Status, compiled};
 
@@ -148,4 +149,120 @@ fn each_write_has_its_bytes_before_and_after() {
     assert!(plan.text().contains("watch 8 bytes"), "{}", plan.text());
     // Nothing else is in the table where nothing was written.
     assert_eq!(found(&recording, area + 200, area + 256), []);
+}
+
+const FIELDS: &str = r#"struct fields { unsigned a : 3, b : 5; int c : 9; } fields;
+struct pair { unsigned kept : 3, moved : 5; } pair;
+int plain;
+int main(void) {
+  fields.a = 2; /* first */
+  fields.b = 9;
+  fields.a = 2;
+  fields.c = -1;
+  fields.c = -1;
+  fields.b = 9;
+  fields.a = 5; /* second */
+  fields.a = 5;
+  pair.kept = 0;
+  pair.moved = 1;
+  plain = 3; /* plain */
+  plain = 3; /* again */
+  return 0;
+}
+"#;
+
+/// Why writes that leave a bit field as it was are not told.
+const SHARED: &str =
+    "a write that left a bit field as it was is not told apart from those of its neighbours";
+
+fn of_fields(name: &str) -> (Scratch, Recording) {
+    let scratch = Scratch::new(name);
+    let app = compiled(&scratch, "fields.c", FIELDS, &["-g", "-O0"]);
+    let app = Program::new(app, scratch.path());
+    let recording = Hindsight::recorded(&scratch, "recorded", &["--full"], &app);
+    (scratch, recording)
+}
+
+/// The end of a row: the place of the line with a mark.
+fn place(mark: &str) -> String {
+    let mark = format!("/* {mark} */");
+    let at = FIELDS.lines().position(|line| line.contains(&mark));
+    format!("fields.c:{}", at.expect("a line of the program") + 1)
+}
+
+/// Values and places of a table.
+fn told(text: &str) -> Vec<(&str, &str)> {
+    let rows = text.lines().filter(|line| line.contains(" at /"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split(" | ").map(str::trim).collect();
+        (cells[2], cells[3].rsplit('/').next().expect("a file"))
+    })
+    .collect()
+}
+
+#[test]
+fn of_a_bit_field_the_changes_are_told_and_said_to_be_those() {
+    let (_scratch, recording) = of_fields("full-writes-fields");
+    let text = recording.prompt(&["history fields.a"]).text();
+    let (first, second) = (place("first"), place("second"));
+    assert_eq!(told(&text), [("2", &*first), ("5", &*second)], "{text}");
+    let end = "and what the kernel mapped there or dropped.";
+    let footer = format!("All changes in the whole run (changes only: {SHARED}), {end}");
+    assert_eq!(text.lines().last(), Some(&*footer), "{text}");
+    let text = recording.prompt(&["last-write fields.a"]).text();
+    let changed = "fields.a last changed to 5, from 2 at event ";
+    assert!(text.starts_with(changed), "{text}");
+    assert!(text.contains(&format!("/{second}) ")), "{text}");
+    // Whatever else has bytes of its own has all its writes.
+    let text = recording.prompt(&["history plain"]).text();
+    let (plain, again) = (place("plain"), place("again"));
+    assert_eq!(told(&text), [("3", &*plain), ("3", &*again)], "{text}");
+    let footer = format!("All writes in the whole run, {end}");
+    assert_eq!(text.lines().last(), Some(&*footer), "{text}");
+    let text = recording.prompt(&["history fields"]).text();
+    assert_eq!(told(&text).len(), 8, "{text}");
+}
+
+#[test]
+fn answers_for_programs_say_that_they_are_changes() {
+    let (_scratch, recording) = of_fields("full-writes-fields-json");
+    let answer = |line: &str| {
+        recording
+            .command("repl", &["--json", "--cmd", line])
+            .result()
+    };
+    let fields = answer("history fields.a");
+    let changes = fields["changes"].as_array().expect("changes");
+    assert_eq!(changes.len(), 2, "{fields}");
+    assert!(
+        changes.iter().all(|change| change["only_changes"] == true),
+        "{fields}"
+    );
+    let searched = format!("the whole run (changes only: {SHARED})");
+    assert_eq!(fields["searched"], *searched);
+    assert_eq!(answer("last-write fields.a")["after"]["only_changes"], true);
+    let plain = answer("history plain");
+    assert_eq!(plain["searched"], "the whole run");
+    assert!(plain["changes"][0].get("only_changes").is_none(), "{plain}");
+}
+
+#[test]
+fn that_nothing_wrote_a_bit_field_is_said_only_if_its_bytes_were_not_written() {
+    let (_scratch, recording) = of_fields("full-writes-fields-kept");
+    let ended = recording.prompt(&["goto last", "last-write pair.kept"]);
+    let message = format!(
+        "error: no write has changed pair.kept up to here; whether one left it as it was is not known: {SHARED}"
+    );
+    let errors = ended.errors();
+    assert_eq!(errors.lines().next(), Some(&*message), "{}", ended.text());
+    let help = "help: ask for the structure around it: its history has all writes to these bytes";
+    assert_eq!(errors.lines().nth(1), Some(help), "{errors}");
+    let text = recording.prompt(&["history pair.kept"]).text();
+    let nothing = format!("Nothing wrote pair.kept in the whole run (changes only: {SHARED}).");
+    assert_eq!(text.trim_end(), nothing);
+    let lines = ["goto first", "last-write pair.kept"];
+    let text = recording.prompt(&lines).text();
+    let last = text.lines().last();
+    let untouched = "No instruction has written pair.kept since the program began.";
+    assert_eq!(last, Some(untouched), "{text}");
 }

@@ -150,6 +150,58 @@ fn a_value_is_followed_to_the_calls_that_were_open() {
     );
 }
 
+/// A list at the same addresses in each run. What `head->next->next` is at the end was written when `head` was still null.
+const LIST: &str = "
+#include <sys/mman.h>
+struct node { long key; struct node *next; };
+struct node *head;
+static __attribute__((noinline)) void push(struct node *n, long key) {
+  n->key = key;
+  n->next = head; /* linked */
+  head = n;
+}
+static __attribute__((noinline)) void drop(void) { head = head->next; }
+static __attribute__((noinline)) long look(struct node *first) { return first->next->next->key / (first->key - 3); }
+int main(void) {
+  struct node *nodes = mmap((void *)0x100000000, 4096, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  for (long i = 0; i < 4; i++) push(&nodes[i], i + 1);
+  drop();
+  return look(head);
+}
+";
+
+#[test]
+fn a_logged_write_is_found_though_the_pointers_led_elsewhere_then() {
+    let scratch = Scratch::new("why-led");
+    let app = compiled(&scratch, "list.c", LIST, &["-O0", "-g"]);
+    let program = Program::new(&app, scratch.path());
+    let options = ["--no-aslr", "--log-writes", "0x100000018:8"];
+    let (_, recording) = Hindsight::record(&scratch, &options, &program);
+    let recorded = Recorded { scratch, recording };
+    let wrote = "select max(seq) from writes where function = 'push'";
+    let wrote = recorded.recording.number(wrote);
+    let linked = LIST.lines().position(|line| line.contains("linked"));
+    let linked = linked.expect("the line is there") + 1;
+    let lies = "is at 0x100000018: these are the writes to there, whatever was there before";
+    for expression in ["head->next->next", "first->next->next"] {
+        let text = recorded.why(&[expression]);
+        let lies = format!("{expression} {lies}, seq ");
+        let became = format!("{expression} became 0x100000000, by push at ");
+        let place = format!("list.c:{linked}, seq {wrote}\n");
+        says(&text, &[&lies, &became, &place]);
+        for absent in ["there was no", "was not recorded", "--full"] {
+            assert!(!text.contains(absent), "{absent}: {text}");
+        }
+        let last = recorded.run(&["last-write", "rec", expression]).text();
+        let became = format!("{expression} became 0x100000000 at event {wrote} (push at ");
+        says(&last, &[&became, &format!("list.c:{linked})")]);
+    }
+    // No other bytes were logged.
+    let text = recorded.why(&["head->next->key"]);
+    assert!(!text.contains("0x100000018"), "{text}");
+}
+
 #[test]
 fn other_events_are_told_with_the_calls_around_them() {
     let recorded = Recorded::of("why-event", &[]);

@@ -26,23 +26,42 @@ pub fn float(value: &Value) -> Result<f64, ValueError> {
     })
 }
 
-/// Returns a value as one of another type: numbers are converted, other values in memory are reinterpreted.
+/// Returns whether [`cast`] converts values of type `from` to type `to`, if they are known. `has_place` is set for those that
+/// lie in memory.
+#[must_use]
+pub fn can_cast(from: &Type, to: &Type, has_place: bool) -> bool {
+    let (own, wanted) = (from.strip().kind(), to.strip().kind());
+    let is_array = own == TypeKind::Array && wanted == TypeKind::Pointer;
+    let has_same_size = || from.size().is_some() && from.size() == to.size();
+    wanted == TypeKind::Void
+        || is_number(own) && is_number(wanted)
+        || is_array
+        || has_place
+        || has_same_size()
+}
+
+fn is_number(kind: TypeKind) -> bool {
+    matches!(
+        kind,
+        TypeKind::Integer { .. }
+            | TypeKind::Bool
+            | TypeKind::Char { .. }
+            | TypeKind::Enum
+            | TypeKind::Pointer
+            | TypeKind::Float
+            | TypeKind::Fixed { .. }
+    )
+}
+
+/// Returns a value as one of another type: numbers are converted, other values in memory are reinterpreted. As `void`, any
+/// value is nothing.
 ///
 /// # Errors The types do not allow it, or the value is unknown.
 pub fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, ValueError> {
     let (from, to) = (value.kind(), ty.strip().kind());
-    let is_number = |kind| {
-        matches!(
-            kind,
-            TypeKind::Integer { .. }
-                | TypeKind::Bool
-                | TypeKind::Char { .. }
-                | TypeKind::Enum
-                | TypeKind::Pointer
-                | TypeKind::Float
-                | TypeKind::Fixed { .. }
-        )
-    };
+    if to == TypeKind::Void {
+        return Ok(Value::constant(ty.clone(), Vec::new()));
+    }
     if from == TypeKind::Array && to == TypeKind::Pointer {
         let address = value.address();
         let why = || Unknown::because("the array is not in memory");
@@ -109,4 +128,33 @@ pub fn cast(value: &Value, ty: &Type, look: &Look<'_>) -> Result<Value, ValueErr
         certainty: value.certainty,
         ..Value::constant(ty.clone(), bytes)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::can_cast;
+    use debuginfo::types::{Type, builtin};
+
+    fn ty(name: &str) -> Type {
+        builtin(name).expect("a type of C")
+    }
+
+    #[test]
+    fn the_types_tell_what_can_be_converted() {
+        let (int, double, void) = (ty("int"), ty("double"), ty("void"));
+        let texts = ty("char").array(4);
+        for (from, to, has_place, expected) in [
+            (&int, &double, false, true),
+            (&int, &void, false, true),
+            (&texts, &void, false, true),
+            (&void, &void, false, true),
+            (&void, &int, false, false),
+            (&int, &texts, false, true),
+            (&double, &texts, false, false),
+            (&double, &texts, true, true),
+            (&texts, &ty("char").pointer(), false, true),
+        ] {
+            assert_eq!(can_cast(from, to, has_place), expected, "{from:?} {to:?}");
+        }
+    }
 }

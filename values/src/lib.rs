@@ -29,7 +29,7 @@ mod units;
 mod wide;
 mod write;
 
-pub use cast::{cast, float};
+pub use cast::{can_cast, cast, float};
 pub use draft::Draft;
 pub use encode::{encode, encode_value};
 pub use enumerators::write_enumerators;

@@ -1,9 +1,10 @@
 //! Calls: functions that are computed without a call, conversions written as calls, and functions of the program.
 
 use crate::ast::{CastKind, Expr, ExprKind, Span};
+use crate::eval::candidates::not_called;
 use crate::eval::operand::number_value;
 use crate::eval::strings::presented;
-use crate::eval::{Answer, EvalError, Evaluator, Missing, Wants};
+use crate::eval::{Answer, Calls, EvalError, Evaluator, Missing, Wants};
 use crate::number::{IntKind, Number};
 use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::Value;
@@ -58,18 +59,15 @@ impl Evaluator<'_> {
         {
             return Ok(result);
         }
+        if let Some(result) = self.call_of_cpp(function, &target, arguments, at)? {
+            return Ok(result);
+        }
         if self.wants.get() == Wants::Type
             && let Some(result) = target.as_ref().ok().and_then(result_type)
         {
-            let why = debuginfo::Unknown::because("nothing is called for a type");
-            return Ok(Value::unknown(result, why));
+            return Ok(not_called(Some(result)));
         }
-        let Some(calls) = self.context.calls else {
-            let error = EvalError::new(at, format!("{function} cannot be called here"));
-            return Err(
-                error.with_hint("eval calls functions; everything else only looks at memory")
-            );
-        };
+        let calls = self.callable(&function.to_string(), at)?;
         let target = match (&function.kind, target) {
             (ExprKind::Name(name), Err(error)) if error.missing == Some(Missing::Elsewhere) => {
                 let (entry, file) = self.only_elsewhere(name).ok_or(error)?;
@@ -78,9 +76,19 @@ impl Evaluator<'_> {
             }
             (_, target) => target?,
         };
-        let values: Answer<Vec<Value>> = arguments.iter().map(|a| self.value(a)).collect();
-        let result = calls.call(&function.to_string(), &target, &values?);
+        let values = self.values(arguments)?;
+        let result = calls.call(&function.to_string(), &target, &values);
         result.map_err(|why| EvalError::new(at, why))
+    }
+
+    /// Returns what calls functions of the program. Nothing is called for a type.
+    pub(super) fn callable(&self, name: &str, at: Span) -> Answer<&dyn Calls> {
+        let is_wanted = self.wants.get() != Wants::Type;
+        let calls = self.context.calls.filter(|_| is_wanted);
+        calls.ok_or_else(|| {
+            let error = EvalError::new(at, format!("{name} cannot be called here"));
+            error.with_hint("eval calls functions; everything else only looks at memory")
+        })
     }
 
     /// Returns the element of an array whose language writes indexes like arguments: `mat(2, 1)`. In Ada an access value
@@ -219,7 +227,7 @@ impl Evaluator<'_> {
 }
 
 /// Returns the type of what a function, or a pointer to one, returns.
-fn result_type(function: &Value) -> Option<Type> {
+pub(super) fn result_type(function: &Value) -> Option<Type> {
     let ty = function.ty.strip();
     let ty = match ty.kind() {
         TypeKind::Pointer => ty.target()?.strip(),

@@ -289,6 +289,11 @@ fn base_in(class: &Type, name: &str, depth: usize) -> Option<BaseAt> {
     })
 }
 
+/// Returns whether `base` is a base class of `class`, at any distance.
+pub(super) fn derives(class: &Type, base: &Type) -> bool {
+    class_name(base).is_some_and(|name| base_in(class, &name, MAX_DEPTH).is_some())
+}
+
 /// Returns whether a conversion between pointers to these types may move the address.
 pub(super) fn may_move(from: &Type, to: &Type) -> bool {
     let target = |ty: &Type| {
@@ -302,10 +307,7 @@ pub(super) fn may_move(from: &Type, to: &Type) -> bool {
     let (Some(from), Some(to)) = (target(from), target(to)) else {
         return false;
     };
-    let is_above = |class: &Type, base: &Type| {
-        class_name(base).is_some_and(|name| base_in(class, &name, MAX_DEPTH).is_some())
-    };
-    is_above(&from, &to) || is_above(&to, &from)
+    derives(&from, &to) || derives(&to, &from)
 }
 
 fn has_virtual_functions(ty: &Type, nesting: usize) -> bool {

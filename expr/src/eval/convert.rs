@@ -1,10 +1,12 @@
 //! Explicit conversions.
 
-use crate::ast::{CastKind, Expr, Span};
+use crate::ast::{CastKind, Expr, ExprKind, Span};
 use crate::eval::operand::{Operand, int_kind};
+use crate::eval::ranks::is_reference;
 use crate::eval::{Answer, EvalError, Evaluator, Wants, failed};
 use crate::number::Number;
 use debuginfo::Unknown;
+use debuginfo::location::ValuePlace;
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
 
@@ -13,10 +15,41 @@ impl Evaluator<'_> {
     pub(super) fn cast(&self, to: &str, how: CastKind, of: &Expr, at: Span) -> Answer<Value> {
         let target = to.trim_end_matches('&');
         let ty = self.wanted_type(target, at)?;
+        self.before_calls((&ty, target != to), how, of)?;
         let value = self.value(of)?;
         match target == to {
             true => self.convert(&value, &ty, how, of.at),
             false => self.as_object(&value, &ty, how, of.at),
+        }
+    }
+
+    /// Refuses a conversion of what a call returns before the call, if the types do not allow it.
+    fn before_calls(
+        &self,
+        (ty, to_reference): (&Type, bool),
+        how: CastKind,
+        of: &Expr,
+    ) -> Answer<()> {
+        if self.wants.get() == Wants::Type || !has_call(of) {
+            return Ok(());
+        }
+        // An error of the operand itself is told when it is evaluated.
+        let Ok(returned) = self.wanting(Wants::Type, of) else {
+            return Ok(());
+        };
+        let is_nowhere = match &returned.place {
+            ValuePlace::Implicit(_) => true,
+            ValuePlace::Unknown(_) => is_call(of),
+            _ => false,
+        };
+        let has_place = is_reference(&returned.ty.strip()) || !is_nowhere;
+        match to_reference {
+            true if has_place || how == CastKind::Static || ty.size() == returned.ty.size() => {
+                Ok(())
+            }
+            true => Err(without_place(ty, of.at)),
+            false if values::can_cast(&returned.ty, ty, has_place) => Ok(()),
+            false => Err(impossible(&returned.ty, ty, of.at)),
         }
     }
 
@@ -52,10 +85,7 @@ impl Evaluator<'_> {
                 ty: ty.clone(),
                 ..object.clone()
             }),
-            None => {
-                let message = format!("it is not in memory, so no {}& can refer to it", ty.name());
-                Err(EvalError::new(at, message))
-            }
+            None => Err(without_place(ty, at)),
         }
     }
 
@@ -87,7 +117,11 @@ impl Evaluator<'_> {
             converted.certainty = value.certainty;
             return Ok(converted);
         }
-        values::cast(value, ty, &self.look).map_err(failed(at))
+        let has_place = value.address().is_some() || is_reference(&value.ty.strip());
+        match values::can_cast(&value.ty, ty, has_place) {
+            true => values::cast(value, ty, &self.look).map_err(failed(at)),
+            false => Err(impossible(&value.ty, ty, at)),
+        }
     }
 
     /// Returns the bytes of a number or pointer, converted to another number or pointer type.
@@ -122,4 +156,24 @@ impl Evaluator<'_> {
             }),
         })
     }
+}
+
+fn is_call(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Call { .. })
+}
+
+fn has_call(expr: &Expr) -> bool {
+    let mut found = is_call(expr);
+    expr.kind.for_each_child(|child| found |= has_call(child));
+    found
+}
+
+fn impossible(from: &Type, to: &Type, at: Span) -> EvalError {
+    let message = format!("{} cannot be converted to {}", from.name(), to.name());
+    EvalError::meaningless(at, message)
+}
+
+fn without_place(ty: &Type, at: Span) -> EvalError {
+    let message = format!("it is not in memory, so no {}& can refer to it", ty.name());
+    EvalError::new(at, message)
 }

@@ -8,11 +8,13 @@ mod arguments;
 mod arithmetic;
 mod assign;
 mod calls;
+mod candidates;
 mod classes;
 pub mod compile;
 mod convert;
 mod elements;
 mod enclosing;
+mod foreign;
 mod lookup;
 mod members;
 mod message;
@@ -20,6 +22,8 @@ mod methods;
 mod named;
 mod names;
 mod operand;
+mod overloads;
+mod ranks;
 mod statics;
 mod strings;
 
@@ -522,11 +526,10 @@ impl Evaluator<'_> {
         let whole = ValuePlace::Register(part.register);
         let place = match part.offset_bits {
             0 => whole,
-            offset_bits => ValuePlace::Pieces(vec![Piece {
-                place: whole,
-                offset_bits: offset_bits.into(),
-                size_bits: u64::from(part.bytes) * 8,
-            }]),
+            offset_bits => {
+                let bits = u64::from(part.bytes) * 8;
+                ValuePlace::Pieces(vec![Piece::new(whole, offset_bits.into(), bits)])
+            }
         };
         Value::read(ty, place, self.look.machine)
     }

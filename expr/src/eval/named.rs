@@ -10,10 +10,8 @@ use debuginfo::scope::{
     variable_at, variables_of, variables_of_copy,
 };
 use debuginfo::value::Value;
-use debuginfo::{Diagnostic, Frame, Mapped};
+use debuginfo::{Diagnostic, Frame};
 
-/// Names of so many characters are not looked for in libraries of the system.
-const SHORT: usize = 2;
 /// Inlined copies of a function whose variables are listed, at most: all have those of the function.
 const MOST_COPIES: usize = 16;
 
@@ -136,7 +134,7 @@ impl Evaluator<'_> {
         is_unknown && self.of_module(name, self.site).is_none()
     }
 
-    /// Returns a variable qualified with a module or a source file.
+    /// Returns a variable qualified with a module or a source file. A quoted file may be that of another module.
     pub(super) fn of_module(&self, name: &str, site: &FrameContext<'_>) -> Option<Value> {
         let (module, rest) = split_module(name)?;
         let modules = self.look.space.called(module);
@@ -151,6 +149,7 @@ impl Evaluator<'_> {
             found.next()
         };
         let variable = of_module().or_else(of_file);
+        let variable = variable.or_else(|| self.of_foreign_file(name));
         if let Some(variable) = variable {
             return Some(variable.read(site));
         }
@@ -180,41 +179,6 @@ impl Evaluator<'_> {
         };
         let what = Diagnostic::new(format!("several variables are called {plain}"));
         Some(what.with_hint(format!("write which one: {first}{more} or {last}")))
-    }
-
-    /// Returns the entry of the function of this name and the file that it is in, if exactly one other module has one. Private
-    /// functions of the dynamic linker do not count.
-    pub(super) fn only_elsewhere(&self, name: &str) -> Option<(u64, String)> {
-        let plain = name.strip_prefix("::").unwrap_or(name);
-        let foreign = self.look.space.foreign(self.site.lookup_pc).into_iter();
-        let found = foreign.filter_map(|m| Some((entry_in(&[m], plain)?, m.file_name())));
-        let is_linker = |(_, file): &(u64, String)| file.starts_with("ld-");
-        let (linker, mut found): (Vec<_>, Vec<_>) = found.partition(is_linker);
-        if found.is_empty() {
-            found = linker;
-        }
-        match found.len() {
-            1 => found.pop(),
-            _ => None,
-        }
-    }
-
-    /// Returns a diagnostic if another module has something of this name.
-    pub(super) fn elsewhere(&self, name: &str) -> Option<Diagnostic> {
-        let plain = name.strip_prefix("::").unwrap_or(name);
-        let foreign = self.look.space.foreign(self.site.lookup_pc);
-        let has = |m: &&&Mapped| {
-            !globals_of(m, self.site, plain).is_empty() || entry_in(&[m], plain).is_some()
-        };
-        // A letter or two hardly mean something of the system's: a variable is not in scope.
-        let is_short = plain.chars().count() <= SHORT;
-        let found = foreign.iter().find(has)?;
-        if is_short && found.is_system {
-            return None;
-        }
-        let message = format!("no \"{name}\" here, but one in {}", found.file_name());
-        let hint = format!("if that is meant, write {}", found.with_name(plain));
-        Some(Diagnostic::new(message).with_hint(hint))
     }
 }
 

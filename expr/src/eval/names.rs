@@ -332,7 +332,8 @@ impl Evaluator<'_> {
     }
 
     fn missing_name(&self, name: &str) -> (Missing, Diagnostic) {
-        if let Some(what) = self.ambiguous(name).or_else(|| self.undecided(name)) {
+        let several = self.ambiguous(name).or_else(|| self.undecided(name));
+        if let Some(what) = several.or_else(|| self.of_several_files(name)) {
             return (Missing::Ambiguous, what);
         }
         if let Some(what) = self.misused_member(name) {

@@ -36,6 +36,8 @@ pub struct Change {
     pub new: String,
     /// The same in the form that [`Tracked::showing`] selects, if that leaves something out.
     pub shown: Option<String>,
+    /// The value is that of a call around the innermost one of its function: of the call that began with this event.
+    pub of_call: Option<u64>,
 }
 
 /// The place of a thread.
@@ -69,6 +71,8 @@ pub(super) struct Known {
     pub own: Option<u32>,
     pub value: String,
     pub shown: Option<String>,
+    /// The call that has it, if that is not the innermost one of its function.
+    pub of_call: Option<u64>,
 }
 
 /// The last known value of a thread, or of all.
@@ -101,8 +105,14 @@ impl Changes {
     /// Begins at the recording's first event.
     #[must_use]
     pub fn of(timeline: &Timeline) -> Self {
+        Self::before(timeline.events())
+    }
+
+    /// Only those before event `end`, from the first event on.
+    #[must_use]
+    pub fn before(end: u64) -> Self {
         Self {
-            walk: Walk::over(0..timeline.events(), Direction::Forward),
+            walk: Walk::over(0..end, Direction::Forward),
             entries: (Vec::new(), 0),
             last: FxHashMap::default(),
             known_at: 0,
@@ -164,17 +174,9 @@ impl Changes {
                 };
             };
             let Some(when) = when else { continue };
-            let known = match tracked.sight_on(timeline, &mut self.walk, &when)? {
-                Sight::Known(value, own) => known(timeline, &when, value, own)?,
-                Sight::Unknown => {
-                    self.has_meaning = true;
-                    continue;
-                }
-                Sight::Meaningless(why) => {
-                    self.failure = Some(why);
-                    continue;
-                }
-                Sight::Elsewhere => continue,
+            let sight = tracked.sight_on(timeline, &mut self.walk, &when)?;
+            let Some(known) = self.seen(timeline, tracked, &when, sight)? else {
+                continue;
             };
             self.has_meaning = true;
             self.known_at += 1;
@@ -199,6 +201,29 @@ impl Changes {
             }
         }
         Ok(Progress::More)
+    }
+
+    /// Returns what an event shows: the value in the innermost call, or else in the call that made it.
+    fn seen(
+        &mut self,
+        timeline: &Timeline,
+        tracked: &Tracked,
+        when: &When,
+        sight: Sight,
+    ) -> Result<Option<Known>> {
+        let why = match sight {
+            Sight::Known(value, own) => return known(timeline, when, value, own).map(Some),
+            Sight::Unknown => {
+                self.has_meaning = true;
+                None
+            }
+            Sight::Meaningless(why) => Some(why),
+            Sight::Elsewhere => None,
+        };
+        if why.is_some() {
+            self.failure = why;
+        }
+        tracked.known_in_caller(timeline, when)
     }
 
     /// Passes entries up to the next wanted change.
@@ -237,6 +262,7 @@ impl Changes {
                     }),
                     new: parameter.text(bits),
                     shown: None,
+                    of_call: None,
                 });
             }
         }
@@ -408,6 +434,7 @@ pub(super) fn known(
         own,
         value: value.whole,
         shown: value.shown,
+        of_call: None,
     })
 }
 
@@ -420,5 +447,6 @@ pub(super) fn change(known: Known, old: Option<String>) -> Change {
         old_at: None,
         new: known.value,
         shown: known.shown,
+        of_call: known.of_call,
     }
 }

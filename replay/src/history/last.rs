@@ -81,6 +81,7 @@ impl Search {
             own: Some(tid),
             value: parameter.text(bits),
             shown: None,
+            of_call: None,
         };
         self.take(known, Some(bits));
     }

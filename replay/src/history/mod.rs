@@ -4,7 +4,10 @@
 //! and copies of memory; globals also where memory of modules was captured; variables of a function where it is
 //! entered, and where something was captured at a call that it makes. Only known values count: a stale or unknown one
 //! is neither a value nor a change. Values of different threads are compared only where the threads share the variable.
+//! A variable means that of the innermost call. A list of all changes also has those of the calls around it in a recursion,
+//! where the entry of the inner call shows them.
 
+mod caller;
 mod changes;
 mod entries;
 mod last;

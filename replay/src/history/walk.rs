@@ -21,7 +21,7 @@ const MOST_WINDOW: u64 = 1 << 20;
 /// Most frames of a stop that are searched for a function.
 const FRAMES: usize = 64;
 /// Most frames of a call that contain its caller: others were inlined into it.
-const NEAR_FRAMES: usize = 17;
+pub(super) const NEAR_FRAMES: usize = 17;
 
 /// An event at which a value may be known.
 #[derive(Clone, Copy, Debug)]
@@ -228,9 +228,12 @@ fn called(
     let mut seen: FxHashMap<u64, u64> = FxHashMap::default();
     for (seq, tid) in timeline.captures.showing(range, |_, _| true)? {
         let (call, is_own) = match timeline.event(seq)? {
-            // The innermost of the functions counts: the one that is entered.
-            Event::Enter(call) if functions.ids.contains(&call.function) => {
-                let is_passed = passed.contains(&call.function) && !functions.is_inlined;
+            // The innermost of the functions counts: the one that is entered. No copy has begun there, but that of a call around
+            // it has.
+            Event::Enter(call)
+                if functions.ids.contains(&call.function) && !functions.is_inlined =>
+            {
+                let is_passed = passed.contains(&call.function);
                 found.extend(is_passed.then_some(When {
                     seq,
                     tid: call.tid,

@@ -11,6 +11,7 @@ mod sought;
 mod thread;
 mod until;
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -43,6 +44,16 @@ impl Instant {
     #[must_use]
     pub fn at(seq: u64) -> Instant {
         Instant { seq, steps: 0 }
+    }
+}
+
+/// As moments are written: `12`, or `12+300`.
+impl fmt::Display for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.steps {
+            0 => write!(f, "{}", self.seq),
+            steps => write!(f, "{}+{steps}", self.seq),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use debuginfo::prototypes::{PointedText, Prototype, PrototypeParam, is_c_library
 use debuginfo::scope::function_type;
 use debuginfo::types::{Type, builtin};
 use debuginfo::value::Look;
-use debuginfo::{Frame, Register, Value, ValueKind, ValuePlace};
+use debuginfo::{Certainty, Frame, Machine, Register, Value, ValueKind, ValuePlace};
 use store::control::ParameterPlace as Registers;
 use values::write_enumerators;
 
@@ -53,6 +53,9 @@ fn report(view: &View<'_>, manner: Manner, param: &PrototypeParam) -> Option<Var
         debuginfo::ParameterPlace::Sse(at) => Register::XMM0.0 + u16::from(at),
         _ => return None,
     };
+    if is_older_than_frame(view.machine, Register(register)) {
+        return None;
+    }
     let ty = match param.text {
         Some(PointedText::Seldom | PointedText::Often) => builtin("char")?.pointer(),
         Some(PointedText::Data) | None => type_of_kind(&param.kind)?,
@@ -86,6 +89,15 @@ fn report(view: &View<'_>, manner: Manner, param: &PrototypeParam) -> Option<Var
         at_entry: false,
         optimized_out: false,
     })
+}
+
+/// Returns whether a register was last seen before the frame existed: then it held something else.
+fn is_older_than_frame(machine: &dyn Machine, register: Register) -> bool {
+    let certainty = match register.0 >= Register::XMM0.0 {
+        true => machine.vector_low(register).map(|(_, certainty)| certainty),
+        false => machine.register(register).map(|(_, certainty)| certainty),
+    };
+    matches!(certainty, Ok(Certainty::Stale { as_of }) if machine.is_before_frame(as_of))
 }
 
 /// Returns whether a parameter holds the permissions of a file.

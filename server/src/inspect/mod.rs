@@ -66,8 +66,17 @@ pub struct View<'a> {
     pub frame: usize,
     /// What only a recorded moment can say; `None` for a live one.
     pub recorded: Option<&'a dyn RecordedMoment>,
+    /// What lines without a file are lines of once the program has ended; `None` for any other moment.
+    pub ended: Option<&'a Ended>,
     /// The values that the session keeps.
     pub kept: &'a Kept,
+}
+
+/// A program that has ended: there is no frame, but its code can be asked about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// The file whose lines were shown last, if any.
+    pub last_listed: Option<String>,
 }
 
 /// What only a recorded moment can say.

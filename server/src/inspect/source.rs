@@ -7,7 +7,7 @@ use debuginfo::{AddressSpace, LineError, SourceText};
 use expr::Missing;
 use serde::{Deserialize, Serialize};
 
-use super::View;
+use super::{Ended, View};
 use crate::location::{LineHere, LineTarget};
 use crate::protocol::{Code, Details, ExpressionFault, Failure};
 
@@ -130,15 +130,18 @@ fn lines_of(space: &AddressSpace, code: &[Range<u64>], file: &str) -> Vec<u32> {
     lines
 }
 
-/// Returns the line that a location without a file means: one of the selected frame's file.
+/// Returns the line that a location without a file means: one of the selected frame's file. Once the program has ended,
+/// one of the file that was listed last, or else that of `main`.
 ///
 /// # Errors
 /// The frame has no source file, or the line would be before the first one.
 pub fn line_here(view: &View<'_>, line: LineHere) -> Result<LineTarget, Failure> {
+    if let Some(ended) = view.ended {
+        return line_after_end(view.space, ended, line);
+    }
     let source = view.frame()?.source.as_ref();
     let here = source.ok_or_else(|| {
-        Failure::new(Code::InvalidFile, "the selected frame has no source file")
-            .hint("write the file too: file:line")
+        Failure::new(Code::InvalidFile, "the selected frame has no source file").hint(WITH_FILE)
     })?;
     let number = match line {
         LineHere::Number(number) => i64::from(number),
@@ -150,13 +153,53 @@ pub fn line_here(view: &View<'_>, line: LineHere) -> Result<LineTarget, Failure>
             "{} has no such line: the current one is {}",
             here.file, here.line
         );
-        Failure::new(Code::InvalidLine, message).hint("lines are counted from 1")
+        Failure::new(Code::InvalidLine, message).hint(FROM_ONE)
     })?;
     Ok(LineTarget {
         file: here.file.to_string(),
         line: number,
         column: None,
     })
+}
+
+/// What to do about a line whose file is not known.
+const WITH_FILE: &str = "write the file too: file:line";
+/// What to do about line 0.
+const FROM_ONE: &str = "lines are counted from 1";
+
+fn line_after_end(
+    space: &AddressSpace,
+    ended: &Ended,
+    line: LineHere,
+) -> Result<LineTarget, Failure> {
+    let invalid = |message: &str, hint: &str| Failure::new(Code::InvalidLine, message).hint(hint);
+    let number = match line {
+        LineHere::Number(0) => return Err(invalid("there is no line 0", FROM_ONE)),
+        LineHere::Number(number) => number,
+        LineHere::Offset(_) => {
+            let message = "the program has ended: there is no current line to count from";
+            return Err(invalid(message, WITH_FILE));
+        }
+    };
+    let file = ended.last_listed.clone().or_else(|| file_of_main(space));
+    let file = file.ok_or_else(|| {
+        let message = "the program has ended, and the file of its function main is not known";
+        Failure::new(Code::InvalidFile, message).hint(WITH_FILE)
+    })?;
+    Ok(LineTarget {
+        file,
+        line: number,
+        column: None,
+    })
+}
+
+/// Returns the file of the program's `main`, which other languages have in a scope.
+fn file_of_main(space: &AddressSpace) -> Option<String> {
+    let places = ["main", "*::main"].into_iter().flat_map(|name| {
+        let places = space.function_places(name).into_iter();
+        places.filter(|place| !place.file.is_empty())
+    });
+    places.map(|place| place.file.to_string()).next()
 }
 
 impl SourceReport {

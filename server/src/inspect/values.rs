@@ -2,7 +2,7 @@
 
 use debuginfo::location::FrameContext;
 use debuginfo::scope::{Variable, variables_at};
-use debuginfo::types::Type;
+use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::{Look, Value};
 use debuginfo::{AddressSpace, Certainty, Frame, Machine, at_frame};
 use expr::{Calls, Context, EvalError, Expr, Kept, ParseError};
@@ -419,8 +419,10 @@ pub fn evaluate_and_keep(
 ) -> Result<ValueReport, Failure> {
     let value = value(view, text, calls)?;
     let mut report = report(view, text, manner, &value);
+    // What a call returns without a value is not kept.
+    let is_nothing = calls.is_some() && value.kind() == TypeKind::Void;
     let is_shown = report.shown.value.is_some() || value.is_optimized_out();
-    report.number = is_shown.then(|| view.kept.show(&value));
+    report.number = (is_shown && !is_nothing).then(|| view.kept.show(&value));
     Ok(report)
 }
 

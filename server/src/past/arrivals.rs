@@ -128,7 +128,7 @@ impl Past {
         };
         let Some((instant, tid)) = nearest else {
             self.tell_failed(&told);
-            return Err(self.no_stop(here.seq, direction));
+            return Err(self.no_stop(here.instant(), direction));
         };
         self.go_to_instant(instant, tid)?;
         let is_here = |at: Option<(Instant, Option<u32>)>| at.is_some_and(|(at, _)| at == instant);
@@ -558,8 +558,7 @@ impl Past {
             return format!("event {position}");
         }
         match self.timeline.instant(position) {
-            Ok(Instant { seq, steps: 0 }) => seq.to_string(),
-            Ok(Instant { seq, steps }) => format!("{seq}+{steps}"),
+            Ok(instant) => instant.to_string(),
             Err(_) => format!("instruction {position}"),
         }
     }

@@ -50,9 +50,9 @@ impl Later {
             Some(1) => format!("1 later write, at {at}"),
             Some(count) => format!("{count} later writes, the last at {at}"),
         };
-        let moment = match steps {
-            0 => up_to.to_string(),
-            steps => format!("{up_to}+{steps}"),
+        let moment = Instant {
+            seq: *up_to,
+            steps: *steps,
         };
         format!("This is up to event {moment}; {later}: goto last")
     }

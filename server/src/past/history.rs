@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use debuginfo::Frame;
 use expr::Missing;
 use replay::history::{self, Changes, HistoryScope, Progress};
 use replay::{LoggedWrite, Tracked};
@@ -72,7 +71,18 @@ pub struct Change {
     /// The text of the value is the same as before, and these bytes of it are not: `3 bytes at offset 5`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unshown: Option<String>,
+    /// The value is that in a call around the innermost one of a recursive function: in the call that began with this event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_call: Option<u64>,
+    /// Only changes are told, because the value is a bit field: a write that left it as it was is not told apart from those of its
+    /// neighbours.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_changes: bool,
 }
+
+/// Why only the changes of a bit field are told.
+pub(super) const SHARED_BYTES: &str =
+    "a write that left a bit field as it was is not told apart from those of its neighbours";
 
 fn is_nothing(number: &u64) -> bool {
     *number == 0
@@ -105,6 +115,8 @@ impl Change {
             shared: write.shared,
             not_recorded: None,
             unshown,
+            of_call: None,
+            only_changes: false,
         }
     }
 
@@ -118,6 +130,11 @@ impl Change {
                 )
             }
             (Some(old), None) if old == value => format!("{name} became {value} once more"),
+            // A later write may have left it as it was.
+            (Some(old), None) if self.only_changes => {
+                format!("{name} last changed to {value}, from {old}")
+            }
+            (None, None) if self.only_changes => format!("{name} last changed to {value}"),
             (Some(old), None) => format!("{name} became {value}, after {old}"),
             (None, None) => format!("{name} became {value}"),
         }
@@ -192,6 +209,8 @@ impl Past {
             shared: false,
             not_recorded: None,
             unshown: None,
+            of_call: change.of_call,
+            only_changes: false,
         })
     }
 
@@ -217,41 +236,6 @@ impl Past {
         let event = self.timeline.other(change.seq);
         let event = event.map_err(|error| of_replay(&error))?;
         Ok(event.is_some_and(|event| event.kind == "write"))
-    }
-
-    /// Checks that the values of an expression in the frame of a position are told from those of other variables of the same
-    /// names. Events show a variable in the innermost call of its function; `is_last` asks for that of one call.
-    fn must_be_told_apart(
-        &self,
-        expression: &str,
-        here: Position,
-        is_last: bool,
-    ) -> Result<(), Failure> {
-        if here.frame == 0 || expr::path_of(expression).is_some() {
-            return Ok(());
-        }
-        let why = self.look_at(here, here.frame + 1, |looked| {
-            let frames = &looked.moment.trace.backtrace.frames;
-            Ok(why_not_told_apart(frames, here.frame, is_last))
-        })?;
-        let Some((why, is_of_place)) = why else {
-            return Ok(());
-        };
-        // Global variables are the same in each call.
-        let is_shared = || {
-            let tracked = self.tracked_at(expression, here)?;
-            Ok::<bool, Failure>(tracked.scope() == &HistoryScope::Everywhere)
-        };
-        if !is_of_place && is_shared()? {
-            return Ok(());
-        }
-        let message = format!(
-            "{expression} of frame {} cannot be followed: {why}",
-            here.frame
-        );
-        let again = self.again_in_full(expression);
-        let again = again.map_or_else(String::new, |again| format!("; or {again}"));
-        Err(Failure::new(Code::EvalFailed, message).hint(format!("select frame 0: frame 0{again}")))
     }
 
     /// Where an expression over global variables lies here. A name that means another variable in the frame is none.
@@ -342,6 +326,19 @@ impl Past {
         Ok(Some(failure.hint("SELECT function, count(*) FROM calls GROUP BY function shows which functions were called")))
     }
 
+    /// Returns why the last change of a value up to here cannot be known, or is not known although events show a value.
+    fn why_unknown(
+        &self,
+        expression: &str,
+        here: Position,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Option<Failure>, Failure> {
+        match self.why_never(expression, here)? {
+            Some(failure) => Ok(Some(failure)),
+            None => self.why_in_outer_calls(expression, here, is_interrupted),
+        }
+    }
+
     /// Finds the changes of a value at the events that show it.
     fn changes_from(
         &self,
@@ -412,17 +409,23 @@ impl Past {
         }
         let Some(there) = self.logged_at(expression, here)? else {
             let is_unknown = reply.after.is_none() && reply.later.is_none();
-            let never = is_unknown.then(|| self.why_never(expression, here));
-            return match never.transpose()?.flatten() {
-                Some(failure) => Err(failure),
-                None => Ok(reply),
+            let why = match is_unknown {
+                true => self.why_unknown(expression, here, is_interrupted)?,
+                false => None,
             };
+            return why.map_or(Ok(reply), Err);
         };
         let logged = self.last_change_at(&there.expression, manner, here, is_interrupted);
-        let since = reply.before.as_ref().map_or(0, |before| before.seq);
+        // Only a variable's memory was another one's before its call. Pointers may lead to where they do only since the value
+        // before, but these bytes were written when they were written.
+        let before = reply.before.as_ref().map_or(0, |before| before.seq);
+        let since = match self.in_each_call(expression, here) {
+            Some(_) => before,
+            None => 0,
+        };
         let tells_more = |logged: &LastWriteReply| match &logged.after {
             Some(after) => after.is_write && after.seq >= since,
-            None => reply.after.is_none() && logged.later.is_some(),
+            None => reply.after.is_none() && reply.later.is_none() && logged.later.is_some(),
         };
         // The type may have no name.
         let logged = logged.ok().filter(tells_more);
@@ -433,12 +436,9 @@ impl Past {
         }))
     }
 
-    /// Returns where an expression that is no global variable lies here, if writes to there were logged: what it leads to may
-    /// have been there before the expression led to it.
+    /// Returns where an expression lies here, if writes to there were logged: what it leads to may have been there before the
+    /// expression led to it.
     fn logged_at(&self, expression: &str, here: Position) -> Result<Option<Logged>, Failure> {
-        if self.global_place(expression, here).is_some() {
-            return Ok(None);
-        }
         let found = self.look_at(here, frames_for(expression), |looked| {
             let view = looked.view();
             let place = inspect::evaluate_place(&view, expression)?;
@@ -486,6 +486,7 @@ impl Past {
                 old_at: None,
                 new: last.change.old.clone()?,
                 shown: last.old_shown.clone(),
+                of_call: last.change.of_call,
             })
         });
         let described = |change: history::Change| self.described(change);
@@ -632,34 +633,6 @@ impl Past {
         let range = place.address..place.address.saturating_add(place.len);
         let last = self.timeline.last_logged_to(&range, here.seq);
         Ok(last.map_err(|error| of_replay(&error))?.is_some())
-    }
-}
-
-/// Returns why the variables of an outer frame are not told from those of other frames, and whether the reason is that its place
-/// in the function is not known.
-fn why_not_told_apart(
-    frames: &[Frame],
-    index: usize,
-    is_last: bool,
-) -> Option<(&'static str, bool)> {
-    let Some(frame) = frames.get(index).filter(|frame| frame.pc_is_known) else {
-        return Some(("where it stands is not known at this event", true));
-    };
-    let is_of_function = |inner: &&Frame| {
-        inner.function_entry.is_some() && inner.function_entry == frame.function_entry
-    };
-    let mut inner = frames[..index].iter().filter(is_of_function);
-    let has_inlined = frame.inlined || inner.clone().any(|inner| inner.inlined);
-    match (has_inlined, inner.next()) {
-        (true, _) => Some((
-            "an inlined call shares its function, and the events do not tell their variables apart",
-            false,
-        )),
-        (false, Some(_)) if is_last => Some((
-            "its function was called once more inside it, and the events show the innermost call",
-            false,
-        )),
-        _ => None,
     }
 }
 

@@ -27,6 +27,7 @@ impl Looked<'_> {
             frames: &self.moment.trace.backtrace.frames,
             frame: self.position.frame,
             recorded: Some(self),
+            ended: None,
             kept: self.kept,
         }
     }
@@ -108,7 +109,7 @@ impl Looked<'_> {
         self.moment.space.modules().is_empty().then(|| {
             format!(
                 "no module of the program is loaded yet at event {}: go on with next, or go to an event: goto last",
-                self.position.seq
+                self.position.instant()
             )
         })
     }
@@ -132,7 +133,8 @@ impl RecordedMoment for Looked<'_> {
             Code::NoFrame,
             format!(
                 "no frame of thread {} is known at event {}{why}",
-                self.position.tid, self.position.seq
+                self.position.tid,
+                self.position.instant()
             ),
         )
         .hint("go to an event that shows one: next, or continue")
@@ -156,6 +158,7 @@ impl RecordedMoment for Looked<'_> {
                 frames,
                 frame: 0,
                 recorded: None,
+                ended: None,
                 kept: self.kept,
             });
         });
@@ -175,6 +178,7 @@ impl RecordedMoment for Looked<'_> {
             frames: &entry.trace.backtrace.frames,
             frame: 0,
             recorded: None,
+            ended: None,
             kept: self.kept,
         });
         Ok(())

@@ -17,6 +17,7 @@ mod log_lines;
 mod looked;
 mod moves;
 mod object;
+mod recursion;
 mod remote_call;
 mod second_run;
 mod threads;
@@ -426,7 +427,7 @@ impl Past {
                 Code::NotAllowed,
                 format!(
                     "{command} works only in the present; you are at event {} of the program's past",
-                    self.position().seq
+                    self.position().instant()
                 ),
             )
             .hint("go back first: goto live"),

@@ -2,9 +2,7 @@
 
 use debuginfo::Machine;
 use replay::moves::{Direction, Note};
-use replay::{
-    Activation, CallHead, Event, Instant, NotRecorded, Walk, WalkEnd, Walked, returns_to,
-};
+use replay::{Activation, CallHead, Event, NotRecorded, Walk, WalkEnd, Walked, returns_to};
 use serde::{Deserialize, Serialize};
 use values::quantity::duration;
 
@@ -122,16 +120,8 @@ fn edge(tid: u32, direction: Direction) -> Failure {
 
 /// Names a stretch of the run that was not recorded: `event 12+300 to 13 (3.2 ms)`.
 pub(super) fn unrecorded(gap: &NotRecorded) -> String {
-    let moment = |at: Instant| match at.steps {
-        0 => at.seq.to_string(),
-        steps => format!("{}+{steps}", at.seq),
-    };
     let time = duration(gap.nanoseconds);
-    format!(
-        "event {} to {} ({time})",
-        moment(gap.from),
-        moment(gap.until)
-    )
+    format!("event {} to {} ({time})", gap.from, gap.until)
 }
 
 impl Past {

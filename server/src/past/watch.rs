@@ -1,8 +1,8 @@
 //! Watches: a run through time stops where the value of an expression has changed.
 
-use replay::Tracked;
 use replay::history::HistoryScope;
 use replay::moves::{Direction, Stops};
+use replay::{Instant, Tracked};
 use serde::{Deserialize, Serialize};
 
 use super::watched::Bytes;
@@ -190,7 +190,7 @@ impl Past {
         let Some(seq) = entry.or(found) else {
             self.hit(&told);
             self.tell_failed(&told);
-            return Err(self.no_stop(from, direction));
+            return Err(self.no_stop(Instant::at(from), direction));
         };
         if Some(seq) != found {
             changes.clear();
@@ -260,7 +260,8 @@ impl Past {
         }
     }
 
-    pub(super) fn no_stop(&self, from: u64, direction: Direction) -> Failure {
+    /// Says that nothing in a direction from a moment stops a run.
+    pub(super) fn no_stop(&self, from: Instant, direction: Direction) -> Failure {
         let (side, end) = match direction {
             Direction::Forward => ("after", "goto last"),
             Direction::Back => ("before", "goto first"),

@@ -6,11 +6,12 @@ use debuginfo::{Frame, Machine, short_name};
 use replay::history::HistoryScope;
 use replay::{CallHead, Instant, Wrote, returns_to};
 
-use super::history::changed_part;
+use super::history::{SHARED_BYTES, changed_part};
 use super::moves::unrecorded;
 use super::{Change, Later, Looked, Past, Position, of_replay};
 use crate::inspect::{self, Manner, MemoryPlace};
 use crate::protocol::{Code, Failure};
+use crate::quantity::grouped;
 use crate::verbs::{HistoryReply, LastWriteReply};
 
 /// Most frames that are searched for a variable.
@@ -61,6 +62,9 @@ impl Past {
                 })
             }
         };
+        if after.is_none() && place.bits.is_some() {
+            self.refuse_unless_untouched(expression, &place, here, later.as_ref())?;
+        }
         Ok(LastWriteReply {
             expression: expression.to_owned(),
             before: None,
@@ -86,11 +90,12 @@ impl Past {
         place: &MemoryPlace,
         until: Instant,
     ) -> Result<Option<(Wrote, Change)>, Failure> {
+        let (address, len) = own_bytes(place);
         let mut until = until;
         for _ in 0..MOST_AROUND {
             let wrote = self
                 .timeline
-                .last_write_before(until, place.address, place.len)
+                .last_write_before(until, address, len)
                 .map_err(|error| of_replay(&error))?;
             let Some(wrote) = wrote else { return Ok(None) };
             let change = self.written(place, &wrote)?;
@@ -105,6 +110,33 @@ impl Past {
                 "the last {MOST_AROUND} writes to the bytes of this bit field changed others in them"
             ),
         ))
+    }
+
+    /// Refuses to say that nothing has written a bit field whose bytes were written: one of those writes may have been to it.
+    fn refuse_unless_untouched(
+        &self,
+        expression: &str,
+        place: &MemoryPlace,
+        here: Position,
+        later: Option<&Later>,
+    ) -> Result<(), Failure> {
+        let (address, len) = own_bytes(place);
+        let wrote = self
+            .timeline
+            .last_write_before(here.instant(), address, len)
+            .map_err(|error| of_replay(&error))?;
+        if wrote.is_none() {
+            return Ok(());
+        }
+        let message = format!(
+            "no write has changed {expression} up to here; whether one left it as it was is not known: {SHARED_BYTES}"
+        );
+        let hint = match later {
+            Some(later) => later.text(expression),
+            None => "ask for the structure around it: its history has all writes to these bytes"
+                .to_owned(),
+        };
+        Err(Failure::new(Code::NoEvent, message).hint(hint))
     }
 
     /// Finds the instructions that wrote a value: for a variable on the stack, since its function began; for any other
@@ -123,18 +155,13 @@ impl Past {
         })?;
         let timeline = &self.timeline;
         let (span, searched) = self.span_of(here, frame.as_ref())?;
-        let found = timeline.writes_between(span, (place.address, place.len), MOST_COUNTED);
+        let found = timeline.writes_between(span, own_bytes(&place), MOST_COUNTED);
         let found = found.map_err(|error| of_replay(&error))?;
         let written = |at: &u64| {
             let wrote = timeline.wrote(*at).map_err(|error| of_replay(&error))?;
             self.written(&place, &wrote)
         };
-        let searched = match place.bits {
-            Some(_) if found.len() > MOST_AROUND => {
-                format!("{searched}, of the first {MOST_AROUND} to its bytes")
-            }
-            _ => searched,
-        };
+        let searched = self.searched(searched, &place, &found);
         let (found, described) = match place.bits {
             None => (found, None),
             Some(_) => {
@@ -164,6 +191,26 @@ impl Past {
             place: None,
             hint: None,
         })
+    }
+
+    /// Says in which stretch these writes to a place are all, and of a bit field that they are its changes.
+    fn searched(&self, stretch: String, place: &MemoryPlace, found: &[u64]) -> String {
+        let most = match place.bits {
+            Some(_) => MOST_AROUND,
+            None => MOST_COUNTED,
+        };
+        let searched = match found.get(most - 1) {
+            Some(last) => format!(
+                "{stretch}, up to event {} (the first {} to its bytes)",
+                self.moment_text(*last),
+                grouped(most as u64)
+            ),
+            None => stretch,
+        };
+        match place.bits {
+            Some(_) => format!("{searched} (changes only: {SHARED_BYTES})"),
+            None => searched,
+        }
     }
 
     /// Returns the stretch in which a value is what it is here, and how to say that: the call in whose frame it lies, or the
@@ -299,6 +346,8 @@ impl Past {
             shared: false,
             not_recorded: gaps.first().map(unrecorded),
             unshown,
+            of_call: None,
+            only_changes: place.bits.is_some(),
         })
     }
 }
@@ -319,6 +368,15 @@ fn bytes(looked: &Looked<'_>, place: &MemoryPlace) -> Option<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(place.len).ok()?];
     looked.machine.memory(place.address, &mut bytes).ok()?;
     Some(bytes)
+}
+
+/// Returns the bytes in which a value lies, and how many: of a bit field, those with bits of it.
+fn own_bytes(place: &MemoryPlace) -> (u64, u64) {
+    let before = place.bits.map_or(0, |bits| bits.offset / 8);
+    (
+        place.address.saturating_add(before),
+        place.len.saturating_sub(before),
+    )
 }
 
 /// Returns whether a write to a place is one of its value: a bit field shares its bytes with others.

@@ -51,6 +51,9 @@ pub struct Recording {
     pub probes: Probes,
     /// Give a started program and its libraries the same addresses in each run.
     pub no_aslr: bool,
+    /// The file that a started program reads as its standard input, by its whole path. Default: `/dev/null`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<OsText>,
 }
 
 /// What is recorded besides calls of the chosen functions.
@@ -314,6 +317,8 @@ impl Origin {
         guardian: Option<Vec<OsString>>,
     ) -> Result<RecordOptions, Failure> {
         let recording = self.recording();
+        let is_started = matches!(target, Target::Spawn { .. });
+        let stdin = recording.stdin.as_ref().filter(|_| is_started);
         Ok(RecordOptions {
             output,
             include: recording.include.clone(),
@@ -324,6 +329,7 @@ impl Origin {
             max_size: None,
             surroundings: Surroundings {
                 no_aslr: recording.no_aslr,
+                stdin: stdin.map(readable).transpose()?,
                 ..Surroundings::default()
             },
             captures: recording.captures()?,
@@ -332,6 +338,23 @@ impl Origin {
             target,
         })
     }
+}
+
+/// Returns the file that a program is to read as its standard input, if that can be read. Opening a pipe would wait for
+/// somebody else, and opening a terminal would make it the daemon's.
+fn readable(stdin: &OsText) -> Result<PathBuf, Failure> {
+    let path = PathBuf::from(OsString::from(stdin));
+    let refused = |why: &str| {
+        let message = format!("the program cannot read {}: {why}", path.display());
+        Failure::new(Code::NotStarted, message)
+            .hint("name a file that can be read; without one, the program reads /dev/null")
+    };
+    let kind = std::fs::metadata(&path).map_err(|error| refused(&error.to_string()))?;
+    if !kind.is_file() && path != Path::new("/dev/null") {
+        return Err(refused("it is not a file"));
+    }
+    std::fs::File::open(&path).map_err(|error| refused(&error.to_string()))?;
+    Ok(path)
 }
 
 /// How many bytes of the stack can be kept with an event.

@@ -128,8 +128,8 @@ struct Given {
 }
 
 impl Given {
-    /// An array is passed as its address. An array of the expression itself, like `"text"`, gets an address for the
-    /// call.
+    /// An array is passed as its address, and so is what a reference leads to. A value of the expression itself, like `"text"`,
+    /// gets an address for the call.
     fn array(&mut self, argument: &Value) -> Option<()> {
         let address = argument.address();
         if address.is_none() {
@@ -168,10 +168,10 @@ fn registers(name: &str, parameters: &[Type], arguments: &[Value]) -> Result<Giv
                 let passed = given.array(argument);
                 passed.ok_or_else(|| unusable(&"it does not lie in memory"))?;
             }
-            TypeKind::Reference | TypeKind::RvalueReference => match argument.address() {
-                Some(address) => given.integers.push(address),
-                None => return Err(unusable(&"it does not lie in memory")),
-            },
+            TypeKind::Reference | TypeKind::RvalueReference => {
+                let passed = referred(&wanted, argument, &mut given);
+                passed.ok_or_else(|| unusable(&"it does not lie in memory"))?;
+            }
             kind if is_word(kind) => {
                 let number = argument.as_integer().map_err(|error| unusable(&error))?;
                 if wanted.size().is_some_and(|size| size > 8) {
@@ -190,6 +190,16 @@ fn registers(name: &str, parameters: &[Type], arguments: &[Value]) -> Result<Giv
         return Err(what.with_hint("at most 6 numbers and 8 floating-point numbers are passed"));
     }
     Ok(given)
+}
+
+/// Passes a reference to an argument. One that is not in memory is copied there, unless the function could change it.
+fn referred(wanted: &Type, argument: &Value, given: &mut Given) -> Option<()> {
+    let is_const = wanted.target().is_some_and(|target| target.is_const());
+    let may_copy = is_const || wanted.kind() == TypeKind::RvalueReference;
+    match argument.address() {
+        None if !may_copy => None,
+        _ => given.array(argument),
+    }
 }
 
 fn is_word(kind: TypeKind) -> bool {

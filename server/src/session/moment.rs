@@ -1,15 +1,15 @@
 //! A stopped thread with its frames, in the form that `inspect` needs, and a running program, of which only the memory
 //! is known.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use debuginfo::{AddressSpace, Backtrace, Certainty, Machine, Register, Unknown};
 use expr::Kept;
 use recorder::live::{Limit, Live, LiveMachine, Stop, ThreadState, ThreadView, Tid};
 
 use super::{LiveSession, of_recorder};
-use crate::inspect::View;
+use crate::inspect::{Ended, View};
 use crate::protocol::{Code, Failure};
 
 /// The maximum length of a backtrace, so that endless recursion does not make an endless answer.
@@ -41,6 +41,7 @@ impl Moment {
             frames: &self.backtrace.frames,
             frame: self.frame,
             recorded: None,
+            ended: None,
             kept: &self.kept,
         }
     }
@@ -81,22 +82,42 @@ impl Machine for RunningMachine<'_> {
     }
 }
 
-/// A program that has ended. It has no state, and notes that some was needed.
-#[derive(Default)]
-struct EndedMachine {
+/// A program that has ended. Its code and constants are in its files; it has no other state, and notes that some was
+/// needed.
+struct EndedMachine<'a> {
+    space: &'a AddressSpace,
     was_asked: AtomicBool,
 }
 
-impl EndedMachine {
+impl EndedMachine<'_> {
     fn ask(&self) -> Unknown {
         self.was_asked.store(true, Ordering::Relaxed);
         Unknown::because("the program has ended")
     }
 }
 
-impl Machine for EndedMachine {
-    fn memory(&self, _: u64, _: &mut [u8]) -> Result<Certainty, Unknown> {
-        Err(self.ask())
+/// Returns `len` bytes at `address` if no run changes them: they were mapped from a file, read-only.
+fn read_only(space: &AddressSpace, address: u64, len: u64) -> Option<&[u8]> {
+    let mapped = space.at(address)?;
+    let start = mapped.svma(address);
+    let end = start.0.checked_add(len)?;
+    let mut segments = mapped.module.load_segments().iter();
+    segments.find(|segment| {
+        let segment_end = segment.vaddr.0.saturating_add(segment.filesz);
+        segment.vaddr.0 <= start.0 && end <= segment_end && !segment.flags.write
+    })?;
+    mapped.module.code(start, len)
+}
+
+impl Machine for EndedMachine<'_> {
+    fn memory(&self, address: u64, bytes: &mut [u8]) -> Result<Certainty, Unknown> {
+        match read_only(self.space, address, bytes.len() as u64) {
+            Some(known) => {
+                bytes.copy_from_slice(known);
+                Ok(Certainty::Known)
+            }
+            None => Err(self.ask()),
+        }
     }
 
     fn register(&self, _: Register) -> Result<(u64, Certainty), Unknown> {
@@ -105,6 +126,29 @@ impl Machine for EndedMachine {
 
     fn vector(&self, _: Register) -> Result<([u8; 16], Certainty), Unknown> {
         Err(self.ask())
+    }
+}
+
+/// What is asked about a program that has ended.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Value,
+    Type,
+}
+
+impl Wanted {
+    /// Returns whether an answer holds although the program has ended; `needed_state` if it depends on its memory or
+    /// registers.
+    fn allows<T>(self, answer: &Result<T, Failure>, needed_state: bool) -> bool {
+        match (self, answer) {
+            // A type is the same whatever the value is.
+            (Wanted::Type, Ok(_)) => true,
+            (Wanted::Value, Ok(_)) => !needed_state,
+            (_, Err(other)) if other.code.is_about_code() => !needed_state,
+            // A name that is not there, or a mistake in the expression.
+            (Wanted::Type, Err(other)) => other.expression.is_some(),
+            (Wanted::Value, Err(_)) => false,
+        }
     }
 }
 
@@ -156,34 +200,68 @@ impl LiveSession {
         &self,
         work: impl FnOnce(&View<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
+        self.looked(Wanted::Value, work)
+    }
+
+    /// As [`LiveSession::look`], for an answer about types, which needs no memory.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn look_at_types<T>(
+        &self,
+        work: impl FnOnce(&View<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.looked(Wanted::Type, work)
+    }
+
+    fn looked<T>(
+        &self,
+        wanted: Wanted,
+        work: impl FnOnce(&View<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let failure = match self.moment() {
             Ok(moment) => return work(&moment.view()),
             Err(failure) => failure,
         };
         let space = self.live.space();
-        let without_frames = |machine: &dyn Machine| {
+        let without_frames = |machine: &dyn Machine, ended: Option<&Ended>| {
             work(&View {
                 space: &space,
                 machine,
                 frames: &[],
                 frame: 0,
                 recorded: None,
+                ended,
                 kept: self.live.kept(),
             })
         };
         match failure.code {
-            Code::NotStopped => without_frames(&RunningMachine::of(self)),
+            Code::NotStopped => without_frames(&RunningMachine::of(self), None),
             // Its code and types can still be asked about, and nothing else.
             Code::NotRunning => {
-                let machine = EndedMachine::default();
-                match without_frames(&machine) {
-                    _ if machine.was_asked.into_inner() => Err(failure),
-                    Err(other) if !other.code.is_about_code() => Err(failure),
-                    done => done,
+                let machine = EndedMachine {
+                    space: &space,
+                    was_asked: AtomicBool::new(false),
+                };
+                let ended = Ended {
+                    last_listed: self.last_listed(),
+                };
+                let answer = without_frames(&machine, Some(&ended));
+                match wanted.allows(&answer, machine.was_asked.into_inner()) {
+                    true => answer,
+                    false => Err(failure),
                 }
             }
             _ => Err(failure),
         }
+    }
+
+    /// The file whose lines were shown last.
+    fn last_listed(&self) -> Option<String> {
+        // Both parts are consistent at all times.
+        let shown = self.last_shown.lock();
+        let shown = shown.unwrap_or_else(PoisonError::into_inner);
+        shown.lines.as_ref().map(|lines| lines.file.clone())
     }
 
     /// Returns the index of the selected frame of a stop.

@@ -44,6 +44,9 @@ pub struct PlaceReport {
     /// Its short name, if that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short_name: Option<String>,
+    /// The types of its parameters, `(int, char)`, in a list of breakpoints with another function of that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<String>,
     /// Its source file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
@@ -459,6 +462,7 @@ impl PlaceReport {
         PlaceReport {
             address: hex(address),
             short_name: short(space, address, function.as_deref()),
+            parameters: None,
             function,
             line: source.as_ref().map(|source| source.line),
             column: source

@@ -346,6 +346,21 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// As [`Call::look`], for an answer about types: a program that has ended has them too.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn look_at_types<T>(
+        &self,
+        limit: usize,
+        work: impl FnOnce(&View<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        match (self.target()?, self.other_thread()) {
+            (Session::Live(session), None) => session.look_at_types(work),
+            _ => self.look(limit, work),
+        }
+    }
+
     /// Returns whether the client has gone or no longer wants the answer.
     #[must_use]
     pub fn is_gone(&self) -> bool {

@@ -1,11 +1,11 @@
 //! `condition`: gives a probe another condition, or none.
 
-use recorder::live::ProbeId;
+use recorder::live::{ProbeId, ProbeView};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BreakReply, Call, Command, Does, Form, Needs, ProbeKind, ProbeReport, ProbesReply, Takes, Text,
-    Verb, Word, probes,
+    BreakReply, Call, Command, Does, Form, Needs, ProbeKind, ProbesReply, Takes, Text, Verb, Word,
+    probes,
 };
 use crate::inspect;
 use crate::protocol::{Code, Failure};
@@ -41,10 +41,12 @@ impl Verb for Condition {
             return Ok(BreakReply::of_recording(changed));
         }
         let session = call.live()?;
-        session.must_run()?;
-        let report = change(&session, args.id, condition.as_deref())?;
+        let id = args.id;
+        let again = format!("break remove {id}, then break LOCATION if CONDITION");
+        probes::must_run_to_change(&session, &again)?;
+        let changed = change(&session, id, condition.as_deref())?;
         Ok(BreakReply::Probes(ProbesReply {
-            probes: vec![report],
+            probes: probes::reports(&session, &[changed]),
         }))
     }
 }
@@ -97,7 +99,7 @@ fn change(
     session: &LiveSession,
     id: ProbeId,
     condition: Option<&str>,
-) -> Result<ProbeReport, Failure> {
+) -> Result<ProbeView, Failure> {
     let known = session.live.probes();
     let Some(view) = known.iter().find(|view| view.id == id) else {
         return Err(probes::no_such(id, ProbeKind::Breakpoint, &known));
@@ -118,12 +120,11 @@ fn change(
         .live
         .add_probe(spec)
         .map_err(|error| of_recorder(&error))?;
-    let changed = match was_enabled {
-        true => changed,
-        false => session
-            .live
-            .enable_probe(changed.id, false)
-            .map_err(|error| of_recorder(&error))?,
-    };
-    Ok(ProbeReport::of(&changed))
+    match was_enabled {
+        true => Ok(changed),
+        false => {
+            let disabled = session.live.enable_probe(changed.id, false);
+            disabled.map_err(|error| of_recorder(&error))
+        }
+    }
 }

@@ -114,6 +114,11 @@ fn evaluated(
     session.look(|view| inspect::evaluate(view, &target, manner, None))
 }
 
+/// Returns whether an expression has no value: it calls a function without a result, or discards it.
+fn is_nothing(reply: &ValueReport) -> bool {
+    reply.type_name == "void"
+}
+
 /// Evaluates at a recorded moment. Functions are called in a copy of the program.
 fn then(call: &Call<'_>, past: &Past, args: &EvalArgs) -> Result<ValueReport, Failure> {
     if past.is_of_a_session() {
@@ -162,6 +167,9 @@ impl Command for Eval {
     const WAITS_FOR: WaitsFor = WaitsFor::Stop;
 
     fn text(reply: &ValueReport, _: &EvalArgs) -> Text {
-        print::text(reply, false)
+        match is_nothing(reply) {
+            true => Text::default(),
+            false => print::text(reply, false),
+        }
     }
 }

@@ -38,7 +38,8 @@ pub struct FullReply {
     /// Where the program is now.
     #[serde(flatten)]
     pub motion: MotionReport,
-    /// What was recorded; `None` if recording goes on, or something else was shown instead.
+    /// What was recorded; `None` if recording goes on, something else was shown instead, or the program ended before its next
+    /// instruction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<StepsReport>,
     /// The past is that of the whole session again.

@@ -127,9 +127,15 @@ impl Command for History {
             .and(show::left_out(shortened))
             .and(more);
         let table = match reply.searched.as_ref().filter(|_| asked.skip == 0) {
-            Some(searched) => table.and(Text::line(format!(
-                "All writes in {searched}, and what the kernel mapped there or dropped."
-            ))),
+            Some(searched) => {
+                let what = match reply.changes.iter().any(|change| change.only_changes) {
+                    true => "changes",
+                    false => "writes",
+                };
+                table.and(Text::line(format!(
+                    "All {what} in {searched}, and what the kernel mapped there or dropped."
+                )))
+            }
             None => table,
         };
         let table = match reply.place.as_deref().filter(|_| asked.skip == 0) {
@@ -163,7 +169,8 @@ pub fn moment(change: &Change) -> String {
     }
 }
 
-/// Writes the thread's position, if known, and the function that it had called to write.
+/// Writes the thread's position, if known, the function that it had called to write, and the call that has the value if that is
+/// not the innermost one.
 #[must_use]
 pub fn place(change: &Change) -> String {
     if let Some(gap) = &change.not_recorded {
@@ -183,6 +190,9 @@ pub fn place(change: &Change) -> String {
     }
     if change.shared {
         text += ", while other threads wrote there too";
+    }
+    if let Some(call) = change.of_call {
+        _ = write!(text, ", value in the call of event {call}");
     }
     text
 }

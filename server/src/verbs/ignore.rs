@@ -4,8 +4,7 @@ use recorder::live::{Action, ProbeId};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BreakReply, Call, Command, Does, Form, Needs, ProbeKind, ProbeReport, ProbesReply, Text, Verb,
-    Word, probes,
+    BreakReply, Call, Command, Does, Form, Needs, ProbeKind, ProbesReply, Text, Verb, Word, probes,
 };
 use crate::protocol::{Code, Failure};
 use crate::session::{Session, of_recorder};
@@ -37,7 +36,11 @@ impl Verb for Ignore {
             return Ok(BreakReply::of_recording(changed));
         }
         let session = call.live()?;
-        session.must_run()?;
+        let again = format!(
+            "break remove {}, then break LOCATION if hitCount > {}",
+            args.id, args.count
+        );
+        probes::must_run_to_change(&session, &again)?;
         let known = session.live.probes();
         let Some(view) = known.iter().find(|view| view.id == args.id) else {
             return Err(probes::no_such(args.id, ProbeKind::Breakpoint, &known));
@@ -51,7 +54,7 @@ impl Verb for Ignore {
         let changed = session.live.pass_probe(args.id, args.count);
         let changed = changed.map_err(|error| of_recorder(&error))?;
         Ok(BreakReply::Probes(ProbesReply {
-            probes: vec![ProbeReport::of(&changed)],
+            probes: probes::reports(&session, &[changed]),
         }))
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Call, Command, Does, Needs, Nothing, PageArgs, ProbeArgs, ProbeKind, ProbeReport, Text, Verb,
-    Word, page, probe_text,
+    Word, page, probe_text, probes,
 };
 use crate::past::{Break, WatchLine};
 use crate::protocol::Failure;
@@ -54,7 +54,7 @@ impl Verb for InfoBreakpoints {
                 let mut probes = session.live.probes();
                 let left_out = args.page().cut(&mut probes);
                 InfoBreakpointsReply::Program {
-                    probes: probes.iter().map(ProbeReport::of).collect(),
+                    probes: probes::reports(&session, &probes),
                     left_out,
                 }
             }

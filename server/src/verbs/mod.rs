@@ -56,6 +56,7 @@ mod notes;
 mod object;
 mod open;
 mod output;
+mod overloads;
 mod page;
 mod pattern;
 mod pause;

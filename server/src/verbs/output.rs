@@ -74,7 +74,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Verb for Output {
     const NAME: &'static str = "output";
-    const DOC: &'static str = "Show what the program printed since the last time; in a recording, everything up to here\n\ngdb's output EXPRESSION is print here.";
+    const DOC: &'static str = "Show what the program printed since the last time; in a recording, everything up to here\n\noutput EXPRESSION is print, as in gdb, with a number for the value.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     type Args = OutputArgs;

@@ -8,6 +8,7 @@ use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word};
 use crate::inspect::{self, Manner, View};
 use crate::past::frames_for;
 use crate::protocol::{Code, Failure};
+use crate::quantity::count;
 
 /// The `printf` verb.
 pub struct Printf;
@@ -96,7 +97,8 @@ impl Command for Printf {
 }
 
 fn wrong(message: impl Into<String>) -> Failure {
-    Failure::bad_request(message).hint("write printf \"%d of %s\\n\", n, name")
+    let hint = "a comma stands before each value: printf \"%d of %s\\n\", n, name";
+    Failure::bad_request(message).hint(hint)
 }
 
 fn check(parts: &[Part], given: usize) -> Result<(), Failure> {
@@ -105,7 +107,9 @@ fn check(parts: &[Part], given: usize) -> Result<(), Failure> {
     match wanted == given {
         true => Ok(()),
         false => Err(wrong(format!(
-            "the format has {wanted} values, and {given} are given"
+            "the format has {}, and {given} {} given",
+            count(wanted as u64, "value"),
+            if given == 1 { "is" } else { "are" },
         ))),
     }
 }
@@ -556,6 +560,23 @@ mod tests {
         for wrong in ["\"open", "\"a\" b", "\"%d\", , a", r#""\x41""#, r#""\q""#] {
             assert!(taken_apart(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn missing_values_are_counted_and_the_comma_is_named() {
+        let refused = |text: &str| {
+            let (format, values) = taken_apart(text).unwrap();
+            check(&parts(&format).unwrap(), values.len()).unwrap_err()
+        };
+        let one = refused("c=%d counter");
+        assert_eq!(one.message, "the format has 1 value, and 0 are given");
+        assert!(
+            one.hint
+                .unwrap()
+                .starts_with("a comma stands before each value")
+        );
+        let two = refused("\"%d %d\", counter");
+        assert_eq!(two.message, "the format has 2 values, and 1 is given");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use debuginfo::short_name;
 
 use super::{Column, ProbeArgs, ProbeKind, ProbeReport, Text, page, show};
 use crate::past::{Break, WatchLine};
+use crate::protocol::Code;
 use crate::quantity::count;
 use crate::session::PlaceReport;
 
@@ -60,6 +61,7 @@ fn set(probe: &ProbeReport) -> Vec<String> {
     };
     let state = match (probe.enabled, probe.verified) {
         (false, _) => " [disabled]",
+        (true, false) if is_for_next_run(probe) => " [for the next run]",
         (true, false) => " [pending: no loaded module has it]",
         (true, true) => "",
     };
@@ -114,22 +116,18 @@ pub(super) fn listed(probes: &[ProbeReport]) -> Text {
         return Text::line("There are none.");
     }
     let row = |probe: &ProbeReport| {
-        let state = match (probe.enabled, probe.verified) {
-            (false, _) => "disabled",
-            (true, true) => "set",
-            (true, false) => "pending",
-        };
         let place = match probe.places.as_slice() {
             [place] => show::place(place),
             // A watchpoint is in memory, not in code; the kernel reports what some catchpoints wait for.
             [] if probe.kind == ProbeKind::Catchpoint => String::new(),
             _ if probe.kind == ProbeKind::Watchpoint => String::new(),
+            [] if is_for_next_run(probe) => String::new(),
             places => format!("{} places", places.len()),
         };
         vec![
             probe.id.to_string(),
             short_name(&probe.location),
-            state.to_owned(),
+            state(probe),
             probe.hits.to_string(),
             probe.condition.clone().unwrap_or_default(),
             place,
@@ -145,6 +143,25 @@ pub(super) fn listed(probes: &[ProbeReport]) -> Text {
     ];
     let table = Text::table(&columns, probes.iter().map(row).collect());
     table.and(Text::lines(probes.iter().flat_map(notes)))
+}
+
+/// Whether a probe is set, and whether it stops only once.
+fn state(probe: &ProbeReport) -> String {
+    let state = match (probe.enabled, probe.verified) {
+        (false, _) => "disabled",
+        (true, true) => "set",
+        (true, false) if is_for_next_run(probe) => "next run",
+        (true, false) => "pending",
+    };
+    match probe.once {
+        true => format!("{state}, once"),
+        false => state.to_owned(),
+    }
+}
+
+/// Returns whether the program has ended and its next run sets the probe.
+fn is_for_next_run(probe: &ProbeReport) -> bool {
+    probe.code == Some(Code::NotRunning)
 }
 
 /// Describes the faults of a probe, and why its hits are slower than possible, if they are.

@@ -6,12 +6,12 @@ use recorder::live::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::Call;
+use super::{Call, overloads};
 use crate::inspect::{self, signal_name};
 use crate::location::{LineTarget, ParsedLocation, Target};
 use crate::protocol::{Code, Details, Failure};
 use crate::quantity::count;
-use crate::session::{LiveSession, PlaceReport, hex, of_recorder};
+use crate::session::{LiveSession, Origin, PlaceReport, hex, of_recorder};
 
 /// Arguments of a verb about probes; `A` holds those of adding one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,7 +66,8 @@ pub struct ProbeReport {
     pub verified: bool,
     /// The probe is switched on.
     pub enabled: bool,
-    /// [`Code::ModuleNotLoaded`] while no loaded module has such a place.
+    /// [`Code::ModuleNotLoaded`] while no loaded module has such a place, [`Code::NotRunning`] if the program has ended and
+    /// `restart` sets the probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
     /// Its places.
@@ -113,18 +114,9 @@ pub(super) fn run<A>(
     let views = match args {
         ProbeArgs::List => of_kind(&session, kind),
         ProbeArgs::Add(args) => {
-            let waits = matches!(kind, ProbeKind::Breakpoint | ProbeKind::Logpoint);
-            if !waits {
-                session.must_run()?;
-            }
+            may_be_added(&session, kind)?;
             let specs = add(&session, args)?;
-            match session.has_ended() && waits {
-                true => {
-                    let kept = specs.into_iter().map(|spec| session.live.keep_probe(spec));
-                    kept.collect()
-                }
-                false => insert_all(&session, specs)?,
-            }
+            insert_all(&session, specs)?
         }
         ProbeArgs::Remove(chosen) => {
             // `delete` means probes of every kind, as in gdb.
@@ -148,8 +140,46 @@ pub(super) fn run<A>(
         }
     };
     Ok(ProbesReply {
-        probes: views.iter().map(ProbeReport::of).collect(),
+        probes: reports(&session, &views),
     })
+}
+
+/// Checks that a probe can be added. Once the program has ended, `restart` sets it; a place in memory is known only while
+/// the program is there.
+pub(super) fn may_be_added(session: &LiveSession, kind: ProbeKind) -> Result<(), Failure> {
+    match kind != ProbeKind::Watchpoint && can_run_again(session) {
+        true => Ok(()),
+        false => session.must_run(),
+    }
+}
+
+/// Returns whether `restart` can start the program again.
+fn can_run_again(session: &LiveSession) -> bool {
+    matches!(session.origin, Origin::Started(_))
+}
+
+/// Describes probes of a session. Once its program has ended, those without a place wait for the next run.
+pub(super) fn reports(session: &LiveSession, views: &[ProbeView]) -> Vec<ProbeReport> {
+    let mut reports: Vec<ProbeReport> = views.iter().map(ProbeReport::of).collect();
+    if session.has_ended() && can_run_again(session) {
+        for code in reports.iter_mut().filter_map(|report| report.code.as_mut()) {
+            *code = Code::NotRunning;
+        }
+    }
+    overloads::tell_apart(&session.live.space(), &mut reports);
+    reports
+}
+
+/// Refuses to change a probe of a program that has ended; `again` says how to set it anew.
+pub(super) fn must_run_to_change(session: &LiveSession, again: &str) -> Result<(), Failure> {
+    session
+        .must_run()
+        .map_err(|failure| match can_run_again(session) {
+            true => failure.hint(format!(
+                "for the next run: {again}; hindsight restart begins it"
+            )),
+            false => failure,
+        })
 }
 
 /// Calls `remove` for each chosen number of a recording, or once with `None` for all.
@@ -170,11 +200,15 @@ pub(super) fn each_id<T>(
     }
 }
 
-/// Adds all probes or none.
+/// Adds all probes or none; of a program that has ended, for its next run.
 pub(super) fn insert_all(
     session: &LiveSession,
     specs: Vec<ProbeSpec>,
 ) -> Result<Vec<ProbeView>, Failure> {
+    if session.has_ended() {
+        let kept = specs.into_iter().map(|spec| session.live.keep_probe(spec));
+        return Ok(kept.collect());
+    }
     let mut added: Vec<ProbeView> = Vec::with_capacity(specs.len());
     for spec in specs {
         match session.live.add_probe(spec) {
@@ -277,7 +311,7 @@ pub(super) fn located(
         }
         ParsedLocation::Line(line) => line_location(&space, line, pending),
         ParsedLocation::LineHere(line) => {
-            let here = inspect::line_here(&session.moment()?.view(), line)?;
+            let here = session.look(|view| inspect::line_here(view, line))?;
             line_location(&space, here, false)
         }
         ParsedLocation::Address(address) => match space.at(address) {
@@ -464,6 +498,7 @@ fn place(place: &recorder::live::ProbePlace) -> PlaceReport {
         address: hex(place.address),
         function: place.function.clone(),
         short_name: None,
+        parameters: None,
         file: place.file.clone(),
         line: place.line,
         column: place.column.filter(|column| *column > 0),

@@ -44,7 +44,7 @@ impl Verb for Ptype {
     type Reply = PtypeReply;
 
     fn run(call: &Call<'_>, args: PtypeArgs) -> Result<PtypeReply, Failure> {
-        call.look(frames_for(&args.of), |view| {
+        call.look_at_types(frames_for(&args.of), |view| {
             let ty = inspect::type_of(view, &args.of)?;
             Ok(PtypeReply {
                 type_name: ty.name(),

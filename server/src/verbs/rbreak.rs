@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pattern::Pattern;
 use super::{
-    BreakReply, Call, Command, Does, Form, Needs, ProbeArgs, ProbeReport, ProbesReply, Text, Verb,
+    BreakReply, Call, Command, Does, Form, Needs, ProbeArgs, ProbeKind, ProbesReply, Text, Verb,
     Word, probe_text, probes,
 };
 use crate::location::{FunctionTarget, Target};
@@ -54,7 +54,7 @@ impl Verb for Rbreak {
                 })
             }
             Session::Live(session) => {
-                session.must_run()?;
+                probes::may_be_added(&session, ProbeKind::Breakpoint)?;
                 let space = session.live.space();
                 let own = space.modules().iter().filter(|mapped| !mapped.is_system);
                 let functions = own.flat_map(|mapped| mapped.module.functions().list.iter());
@@ -71,7 +71,7 @@ impl Verb for Rbreak {
                 });
                 let views = probes::insert_all(&session, specs.collect())?;
                 Ok(BreakReply::Probes(ProbesReply {
-                    probes: views.iter().map(ProbeReport::of).collect(),
+                    probes: probes::reports(&session, &views),
                 }))
             }
         }

@@ -20,6 +20,7 @@ pub(super) fn place(place: &PlaceReport) -> String {
         (Some(name), _) | (None, Some(name)) => brief_name(name),
         (None, None) => place.address.clone(),
     };
+    text.extend(place.parameters.as_deref());
     if let (Some(file), Some(line)) = (&place.file, place.line) {
         // Writing to a String cannot fail.
         _ = write!(text, " at {file}:{line}");

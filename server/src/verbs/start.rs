@@ -46,7 +46,7 @@ const ENTRY_PATIENCE: Duration = Duration::from_secs(60);
 
 impl Verb for Start {
     const NAME: &'static str = "start";
-    const DOC: &'static str = "Start a program under control\n\nWithout breakpoints and --stop-on-entry the program just runs. With --break, start waits for the first stop. gdb's start, which runs to main, is start --break main here.";
+    const DOC: &'static str = "Start a program under control\n\nWithout breakpoints and --stop-on-entry the program just runs. With --break, start waits for the first stop. The program's standard input is /dev/null, unless you give it a file: start PROGRAM < FILE, or --stdin FILE. A pipe or a terminal cannot be given. gdb's start, which runs to main, is start --break main here.";
     const NEEDS: Needs = Needs::Daemon;
     const DOES: Does = Does::Change;
     type Args = StartArgs;

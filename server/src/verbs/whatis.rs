@@ -31,7 +31,7 @@ impl Verb for Whatis {
     type Reply = WhatisReply;
 
     fn run(call: &Call<'_>, args: PtypeArgs) -> Result<WhatisReply, Failure> {
-        call.look(frames_for(&args.of), |view| {
+        call.look_at_types(frames_for(&args.of), |view| {
             let ty = inspect::type_of(view, &args.of)?;
             Ok(WhatisReply {
                 type_name: ty.name(),

@@ -4,8 +4,9 @@ use debuginfo::Register;
 use recorder::live::MAX_LOGGED_LEN;
 use store::shell::{quoted, word};
 
-use super::super::{Past, Position, frames_for};
+use super::super::{Past, Position, frames_for, of_replay};
 use crate::inspect;
+use crate::protocol::Failure;
 
 /// The assumed maximum size of a thread's stack, in bytes from its innermost frame on.
 const STACK: u64 = 8 << 20;
@@ -37,19 +38,47 @@ impl Past {
         }
     }
 
-    /// Says that the writes to an expression's memory were logged and none was seen; `None` if they were not logged.
+    /// Says that the writes to an expression's memory were logged and none was seen after event `since` and up to event `until`, or
+    /// which was the last one; `None` if they were not logged.
     pub(super) fn saw_no_write(
         &self,
         expression: &str,
         here: Position,
         none: &str,
-    ) -> Option<String> {
-        let place = self.loggable(expression, here)?;
-        self.was_logged(&place).then(|| {
-            format!(
+        (since, until): (Option<u64>, u64),
+    ) -> Result<Option<String>, Failure> {
+        let place = self.loggable(expression, here);
+        let Some(place) = place.filter(|place| self.was_logged(place)) else {
+            return Ok(None);
+        };
+        let last = self.last_logged_up_to(expression, here, until)?;
+        let last = last.filter(|last| since.is_none_or(|since| *last > since));
+        Ok(Some(match last {
+            Some(last) => format!("; the last logged write to {place} up to then is event {last}"),
+            None => format!(
                 "; the writes to {place} were logged, and there was {none} by the program itself"
-            )
-        })
+            ),
+        }))
+    }
+
+    /// Returns the last logged write up to event `until` to the bytes at which an expression lies here, whatever led to them then.
+    /// Those to a variable of each call are found by its name: its bytes were another variable's before.
+    fn last_logged_up_to(
+        &self,
+        expression: &str,
+        here: Position,
+        until: u64,
+    ) -> Result<Option<u64>, Failure> {
+        if self.in_each_call(expression, here).is_some() {
+            return Ok(None);
+        }
+        let place = self.look_at(here, frames_for(expression), |looked| {
+            inspect::evaluate_place(&looked.view(), expression)
+        })?;
+        let range = place.address..place.address.saturating_add(place.len);
+        let last = self.timeline.last_logged_to(&range, until);
+        let last = last.map_err(|error| of_replay(&error))?;
+        Ok(last.map(|write| write.seq))
     }
 
     /// What `--log-writes` would be given for an expression: its name, its name in each call, or its address.

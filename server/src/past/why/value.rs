@@ -28,7 +28,8 @@ impl Past {
         let last = self.last_write_at(expression, Manner::of_many(false), here, is_interrupted)?;
         reply.later.clone_from(&last.later);
         if let Some(place) = &last.place {
-            reply.step(here.seq, 0, "value", lies_at(expression, place));
+            let lies = lies_at(expression, place);
+            reply.step(here.seq, 0, "value", lies.trim_end_matches('.'));
         }
         let seen = last.now.as_ref().and_then(|now| now.stale_since);
         let seen = seen.or(last.seen_at).unwrap_or_default();
@@ -46,7 +47,8 @@ impl Past {
                 true => ", although it was watched: no recorded call could show it",
                 false => "",
             };
-            let saw_none = self.saw_no_write(expression, here, "no write to it up to then");
+            let none = "no write to it up to then";
+            let saw_none = self.saw_no_write(expression, here, none, (None, here.seq))?;
             let why = format!(
                 "the recording shows no value of {expression} up to event {}{although}{}",
                 here.seq,
@@ -96,7 +98,8 @@ impl Past {
                 format!("between event {since} and")
             });
             let seq = after.seq;
-            let saw_none = self.saw_no_write(expression, here, "no such write");
+            let window = (since, seq);
+            let saw_none = self.saw_no_write(expression, here, "no such write", window)?;
             let saw_none = saw_none.unwrap_or_default();
             let why = format!(
                 "which statement wrote it {between} event {seq} was not recorded{saw_none}"
@@ -133,7 +136,8 @@ impl Past {
         let logged = newest.filter(|_| last.is_logged);
         let text = match (&now.value, now.stale_since, &now.unknown) {
             (_, _, Some(unknown)) => {
-                format!("{name} is not known at event {}: {unknown}", here.seq)
+                let here = here.instant();
+                format!("{name} is not known at event {here}: {unknown}")
             }
             (_, Some(event), None) => match logged {
                 Some(write) => format!(
