@@ -177,8 +177,24 @@ impl Question {
         question::check(&statement)?;
         question::check_words(&statement, &self.sql)?;
         question::make_exact(&mut statement);
-        let plan = self.named(state, statement).await.map_err(wrong)?;
+        question::ascending(&mut statement);
+        let asked = statement.clone();
+        let is_rewritten = question::with_unknown(&mut statement);
+        let plan = match self.named(state, statement).await {
+            Err(error) if is_rewritten && !is_short_of_memory(&error) => {
+                return Err(self.without_unknown(state, asked).await);
+            }
+            planned => planned.map_err(wrong)?,
+        };
         plan.ok_or_else(|| question::no_columns(&self.sql))
+    }
+
+    /// The error of a question that has no plan with the unknown of the standard: its own, if it is wrong as it was asked.
+    async fn without_unknown(&self, state: &SessionState, asked: Statement) -> Error {
+        match self.mended(state, asked).await {
+            Err(error) => diagnose(&self.sql, &error, &self.names),
+            Ok(_) => question::no_unknown(&self.sql),
+        }
     }
 
     /// As [`Self::mended`]; where the question sorts or groups, with names of their own for its casts.
@@ -219,6 +235,7 @@ impl Question {
             .with_allow_dml(false)
             .with_allow_statements(false)
             .verify_plan(&plan)?;
+        question::check_not_in(&plan)?;
         let plan = self.limited(plan)?;
         let plan = state.create_physical_plan(&plan).await?;
         stoppable(plan).map(Some)

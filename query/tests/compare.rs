@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use proptest::prelude::*;
 use query::Session;
 use query::compare::{
     Asked, Comparison, How, Kind, RuleTexts, Rules, Stop, ThreadEvent, Twin, compare, compare_both,
@@ -488,4 +489,111 @@ fn moments_far_behind_a_difference_belong_together() {
     let expected = after.map(|seq| seq.to_string());
     assert_eq!(twins(&a, &b, &after), expected);
     assert_eq!(twins(&a, &b, &[24_002]), ["~24001"]);
+}
+
+/// The calls of each side that differ.
+fn differing(a: &Session, b: &Session) -> (u64, u64) {
+    let found = compare((a, "a"), (b, "b"), &asked()).unwrap();
+    let mut sums = (0, 0);
+    for function in &found.functions {
+        let both = function.arguments + function.results + function.inside;
+        sums.0 += function.only.0 + both;
+        sums.1 += function.only.1 + both;
+    }
+    sums
+}
+
+/// Numbers below `below` that look random, always the same ones for a seed.
+fn numbers(seed: u64, count: usize, below: u64) -> Vec<u64> {
+    let mut state = seed;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % below
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// `main`, which calls an operation for each number below 50. That makes two calls itself.
+fn operations(numbers: &[u64]) -> String {
+    let leaf = |x: u64| format!("l{}={}", x % 10, x * 7 % 13 % 10);
+    let operation = |x: &u64| {
+        let name = ["a", "b", "c", "d", "e"][*x as usize / 10];
+        let (first, second) = (leaf(*x), leaf(x + 1));
+        format!("{name}{}({first} {second})={} ", x % 10, x % 7)
+    };
+    format!(
+        "m0({})=0",
+        numbers.iter().map(operation).collect::<String>()
+    )
+}
+
+#[test]
+fn a_block_of_inserted_calls_is_the_only_difference() {
+    let numbers_a = numbers(1, 20_000, 50);
+    for inserted in [20, 40, 100, 1000] {
+        let mut numbers_b = numbers_a.clone();
+        numbers_b.splice(3000..3000, numbers(2, inserted, 50));
+        let [text_a, text_b] = [&numbers_a, &numbers_b].map(|numbers| operations(numbers));
+        let (_own, a) = recorded(1, "mlabcde", &[&text_a]);
+        let (_other, b) = recorded(2, "edcbalm", &[&text_b]);
+        // `main` made more calls.
+        let more = 3 * inserted as u64 + 1;
+        assert_eq!(differing(&a, &b), (1, more), "{inserted}");
+        assert_eq!(differing(&b, &a), (more, 1), "{inserted}");
+    }
+}
+
+#[test]
+fn a_block_larger_than_the_windows_before_is_found() {
+    let numbers_a = numbers(3, 60_000, 50);
+    let mut numbers_b = numbers_a.clone();
+    numbers_b.splice(1000..1000, numbers(4, 20_000, 50));
+    let [text_a, text_b] = [&numbers_a, &numbers_b].map(|numbers| operations(numbers));
+    let (_own, a) = recorded(1, "mlabcde", &[&text_a]);
+    let (_other, b) = recorded(2, "mlabcde", &[&text_b]);
+    assert_eq!(differing(&a, &b), (1, 60_001));
+    assert_eq!(differing(&b, &a), (60_001, 1));
+}
+
+/// Calls of three functions with a few different arguments.
+fn plain(numbers: &[u64]) -> String {
+    let call = |x: &u64| {
+        let name = ["f", "g", "h"][*x as usize % 3];
+        format!("{name}{}={} ", x / 3, x % 10)
+    };
+    numbers.iter().map(call).collect()
+}
+
+/// A random sequence over a small alphabet; where a block is replaced, by how many calls, and by which ones.
+fn replaced() -> impl Strategy<Value = (Vec<u64>, usize, usize, Vec<u64>)> {
+    // Of a handful of different calls, many alignments are equally good.
+    (8u64..30).prop_flat_map(|below| {
+        let calls = prop::collection::vec(0..below, 1..3000);
+        let others = prop::collection::vec(0..below, 0..=500);
+        (calls, any::<prop::sample::Index>(), 0usize..=500, others).prop_map(
+            |(calls, at, removed, others)| {
+                let at = at.index(calls.len());
+                let removed = removed.min(calls.len() - at);
+                (calls, at, removed, others)
+            },
+        )
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn one_block_is_all_that_differs((calls, at, removed, others) in replaced()) {
+        let block = (removed + others.len()) as u64;
+        let mut changed = calls.clone();
+        changed.splice(at..at + removed, others);
+        let (_own, a) = recorded(1, "fgh", &[&plain(&calls)]);
+        let (_other, b) = recorded(2, "hgf", &[&plain(&changed)]);
+        let (of_a, of_b) = differing(&a, &b);
+        prop_assert!(of_a + of_b <= block + 64, "{of_a} and {of_b} of {block}");
+        prop_assert_eq!(differing(&b, &a), (of_b, of_a));
+    }
 }

@@ -1,14 +1,16 @@
-//! Aligns two short sequences of rows: patience diff, then the gaps that it leaves, by what is less telling.
+//! Aligns two sequences of rows: patience diff with units of several rows, then the gaps that it leaves, by what is less telling.
 //!
-//! Patience diff (Bram Cohen, 2008; described at <https://bramcohen.livejournal.com/73318.html>): rows that occur once on
-//! both sides are anchors; their longest increasing subsequence is kept, and what lies between is aligned in the same way.
-//! Like the histogram diff of JGit, rows that occur equally often on both sides are anchors too. The longest increasing
-//! subsequence is found by patience sorting (Mallows, 1963), in `n log n`.
+//! Patience diff (Bram Cohen, 2008; described at <https://bramcohen.livejournal.com/73318.html>): what occurs once on both sides
+//! is an anchor; the longest increasing subsequence of anchors is kept, and what lies between is aligned in the same way. Calls
+//! repeat much, so units of 128, 32 and 8 consecutive rows are anchors before single rows are (`anchors.rs`). Like the histogram
+//! diff of JGit, single rows that occur equally often on both sides are anchors too. Gaps without any have the shortest edit script
+//! (`script.rs`).
 
-use rustc_hash::FxHashMap;
+use std::ops::Range;
 
-use super::hash;
+use super::anchors::{self, Run, UNITS, common};
 use super::rows::Row;
+use super::{hash, script};
 
 /// What became of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,17 +33,11 @@ const KEYS: [fn(&Row) -> u64; 3] = [
     |row| u64::from(row.function),
 ];
 
-/// Cells of the largest table of common subsequences: two sequences of 256 rows.
-const MOST_CELLS: usize = 1 << 16;
-/// Rows with so many occurrences are no anchors.
-const MOST_OCCURRENCES: u32 = 64;
-
-/// Aligns all rows of both sides.
-pub fn align(a: &[Row], b: &[Row]) -> Vec<Step> {
-    let pairs = pairs(a, b);
+/// Returns all rows of both sides, where these belong together.
+pub fn steps(a: &[Row], b: &[Row], pairs: &[(usize, usize)]) -> Vec<Step> {
     let mut steps = Vec::with_capacity(a.len().max(b.len()));
     let (mut at_a, mut at_b) = (0, 0);
-    for (i, j) in pairs.into_iter().chain([(a.len(), b.len())]) {
+    for (i, j) in pairs.iter().copied().chain([(a.len(), b.len())]) {
         steps.extend((at_a..i).map(Step::OnlyA));
         steps.extend((at_b..j).map(Step::OnlyB));
         if i < a.len() {
@@ -77,46 +73,62 @@ pub fn pairs(a: &[Row], b: &[Row]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// Returns the rows that are equal by their most telling key alone, in order.
-pub fn equal(a: &[Row], b: &[Row]) -> Vec<(usize, usize)> {
+/// Returns where both sides agree again: behind the last run that both have, if runs make up at least `enough` rows. Runs are
+/// units of several rows that each side has once, and what is equal around them.
+pub fn met(a: &[Row], b: &[Row], enough: usize) -> Option<(usize, usize)> {
     let keys = |rows: &[Row]| rows.iter().map(KEYS[0]).collect::<Vec<u64>>();
-    matches(&keys(a), &keys(b))
+    let (a, b) = (keys(a), keys(b));
+    match a <= b {
+        true => ordered_met(&a, &b, enough),
+        false => ordered_met(&b, &a, enough).map(|(j, i)| (i, j)),
+    }
 }
 
-/// Patience diff of two sequences: the places of equal keys, both increasing.
+fn ordered_met(a: &[u64], b: &[u64], enough: usize) -> Option<(usize, usize)> {
+    UNITS.iter().find_map(|unit| {
+        let runs = anchors::of_units(a, b, *unit);
+        let equal: usize = runs.iter().map(|run| run.len).sum();
+        let last = runs.last().filter(|_| equal >= enough);
+        last.map(Run::ends)
+    })
+}
+
+/// Aligns two sequences: returns the places of equal keys, both increasing. Exchanged sequences have the same, exchanged.
 pub fn matches(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
+    // Where several alignments are as good, the sides must not decide.
+    match a <= b {
+        true => ordered_matches(a, b),
+        false => {
+            let found = ordered_matches(b, a).into_iter();
+            found.map(|(j, i)| (i, j)).collect()
+        }
+    }
+}
+
+fn ordered_matches(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
-    // Ranges that are not aligned yet, the first one last.
+    // Ranges that are not aligned yet.
     let mut todo = vec![(0..a.len(), 0..b.len())];
-    while let Some((mut own, mut other)) = todo.pop() {
-        while !own.is_empty() && !other.is_empty() && a[own.start] == b[other.start] {
-            found.push((own.start, other.start));
-            own.start += 1;
-            other.start += 1;
-        }
-        let mut ends = Vec::new();
-        while !own.is_empty() && !other.is_empty() && a[own.end - 1] == b[other.end - 1] {
-            own.end -= 1;
-            other.end -= 1;
-            ends.push((own.end, other.end));
-        }
-        found.extend(ends);
+    while let Some(gap) = todo.pop() {
+        let (own, other) = trimmed(a, b, gap, &mut found);
         if own.is_empty() || other.is_empty() {
             continue;
         }
-        let anchors = anchors(&a[own.clone()], &b[other.clone()]);
-        if anchors.is_empty() {
-            let (i, j) = (own.start, other.start);
-            let common = longest_common(&a[own], &b[other]);
-            found.extend(common.into_iter().map(|(x, y)| (i + x, j + y)));
+        let (in_a, in_b) = (&a[own.clone()], &b[other.clone()]);
+        let Some(runs) = runs(in_a, in_b) else {
+            continue;
+        };
+        if runs.is_empty() {
+            let pairs = script::matches(in_a, in_b).into_iter();
+            found.extend(pairs.map(|(i, j)| (own.start + i, other.start + j)));
             continue;
         }
         let (mut at_a, mut at_b) = (own.start, other.start);
-        for (i, j) in anchors {
-            let (i, j) = (own.start + i, other.start + j);
+        for run in runs {
+            let (i, j) = (own.start + run.a, other.start + run.b);
             todo.push((at_a..i, at_b..j));
-            found.push((i, j));
-            (at_a, at_b) = (i + 1, j + 1);
+            found.extend((0..run.len).map(|at| (i + at, j + at)));
+            (at_a, at_b) = (i + run.len, j + run.len);
         }
         todo.push((at_a..own.end, at_b..other.end));
     }
@@ -124,102 +136,37 @@ pub fn matches(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
     found
 }
 
-/// Returns the longest increasing sequence of rows that occur equally often on both sides.
-fn anchors(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
-    let mut counts: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
-    a.iter()
-        .for_each(|key| counts.entry(*key).or_default().0 += 1);
-    b.iter()
-        .for_each(|key| counts.entry(*key).or_default().1 += 1);
-    let is_anchor = |key: &u64| {
-        let (own, other) = counts[key];
-        own == other && own <= MOST_OCCURRENCES
-    };
-    let mut seen: FxHashMap<u64, u32> = FxHashMap::default();
-    let mut numbered = |key: u64| {
-        let number = seen.entry(key).or_default();
-        *number += 1;
-        (key, *number)
-    };
-    let mut places: FxHashMap<(u64, u32), usize> = FxHashMap::default();
-    for (at, key) in b.iter().enumerate() {
-        if is_anchor(key) {
-            places.insert(numbered(*key), at);
-        }
-    }
-    seen = FxHashMap::default();
-    let mut numbered = |key: u64| {
-        let number = seen.entry(key).or_default();
-        *number += 1;
-        (key, *number)
-    };
-    let mut both = Vec::new();
-    for (at, key) in a.iter().enumerate() {
-        if is_anchor(key) {
-            both.push((at, places[&numbered(*key)]));
-        }
-    }
-    longest_increasing(&both)
+/// Takes what is equal from the beginnings and the ends of a gap, and returns the rest.
+fn trimmed(
+    a: &[u64],
+    b: &[u64],
+    (mut own, mut other): (Range<usize>, Range<usize>),
+    found: &mut Vec<(usize, usize)>,
+) -> (Range<usize>, Range<usize>) {
+    let begin = common(a[own.clone()].iter(), b[other.clone()].iter());
+    found.extend((0..begin).map(|at| (own.start + at, other.start + at)));
+    (own.start, other.start) = (own.start + begin, other.start + begin);
+    let end = common(a[own.clone()].iter().rev(), b[other.clone()].iter().rev());
+    (own.end, other.end) = (own.end - end, other.end - end);
+    found.extend((0..end).map(|at| (own.end + at, other.end + at)));
+    (own, other)
 }
 
-/// Returns a longest common subsequence, by the table of the lengths of those of all ends (Wagner and Fischer, 1974). Of sequences
-/// whose table would be too large, none.
-fn longest_common(a: &[u64], b: &[u64]) -> Vec<(usize, usize)> {
-    if a.len() * b.len() > MOST_CELLS {
-        return Vec::new();
-    }
-    let width = b.len() + 1;
-    let mut lens = vec![0u16; (a.len() + 1) * width];
-    for i in (0..a.len()).rev() {
-        for j in (0..b.len()).rev() {
-            lens[i * width + j] = match a[i] == b[j] {
-                true => lens[(i + 1) * width + j + 1] + 1,
-                false => lens[(i + 1) * width + j].max(lens[i * width + j + 1]),
-            };
-        }
-    }
-    let (mut i, mut j) = (0, 0);
-    let mut found = Vec::new();
-    while i < a.len() && j < b.len() {
-        if a[i] == b[j] {
-            found.push((i, j));
-            (i, j) = (i + 1, j + 1);
-        } else if lens[(i + 1) * width + j] >= lens[i * width + j + 1] {
-            i += 1;
-        } else {
-            j += 1;
-        }
-    }
-    found
-}
-
-/// Patience sorting: returns a longest subsequence whose second numbers increase.
-fn longest_increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // The last pair of the best sequence of each length.
-    let mut tops: Vec<usize> = Vec::new();
-    let mut before: Vec<Option<usize>> = vec![None; pairs.len()];
-    for (at, pair) in pairs.iter().enumerate() {
-        let pile = tops.partition_point(|top| pairs[*top].1 < pair.1);
-        before[at] = pile.checked_sub(1).map(|below| tops[below]);
-        match tops.get_mut(pile) {
-            Some(top) => *top = at,
-            None => tops.push(at),
-        }
-    }
-    let mut found = Vec::with_capacity(tops.len());
-    let mut next = tops.last().copied();
-    while let Some(at) = next {
-        found.push(pairs[at]);
-        next = before[at];
-    }
-    found.reverse();
-    found
+/// Returns the most telling anchors of two sequences, in order. `None` if they have no row in common.
+fn runs(a: &[u64], b: &[u64]) -> Option<Vec<Run>> {
+    let mut of_units = UNITS.iter().map(|unit| anchors::of_units(a, b, *unit));
+    let found = of_units.find(|runs| !runs.is_empty());
+    found.or_else(|| anchors::of_rows(a, b))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::forms::Formed;
     use super::*;
+
+    fn align(a: &[Row], b: &[Row]) -> Vec<Step> {
+        steps(a, b, &pairs(a, b))
+    }
 
     fn row(function: u32, args: u64, result: u64) -> Row {
         Row {

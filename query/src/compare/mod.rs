@@ -8,6 +8,7 @@
 //! first difference, `text.rs` writes it.
 
 mod align;
+mod anchors;
 mod clock_texts;
 mod code;
 mod comparable;
@@ -34,6 +35,7 @@ mod report;
 mod rows;
 mod rules;
 mod run_texts;
+mod script;
 mod side;
 mod slots;
 mod source;

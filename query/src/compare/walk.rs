@@ -2,8 +2,10 @@
 //!
 //! Equal rows are passed one by one. Blocks and descriptors are compared, too, until the threads do something else. At a difference,
 //! the nearest rows from which both sides make the same calls again are looked for, whatever else these called. Otherwise the next
-//! rows of both sides are aligned; the window grows until both sides meet. If they never do within the largest window, its rows are
-//! aligned by their functions alone.
+//! rows of both sides are aligned; the window grows until enough of it is in long runs that both sides have. If that is never so,
+//! the rows of the largest window are aligned as well as possible, by their functions at last.
+//!
+//! No side comes first in this: exchanged threads have the same differences, exchanged.
 
 use super::align::{self, Step};
 use super::read::{Calls, Position};
@@ -12,10 +14,9 @@ use super::side::Side;
 use super::slots;
 use crate::error::Result;
 
-/// Rows of a side that are looked at after a difference: first few, then more.
-const WINDOWS: [usize; 3] = [512, 8 << 10, 128 << 10];
-/// Rows that must be equal to say that both sides have met again, unless the window is the largest.
-const ENOUGH: usize = 8;
+/// Rows of a side that are looked at after a difference: first few, then more. And how many of them must be in runs that both
+/// sides have to say that these have met again: in few rows, runs may be there by chance.
+const WINDOWS: [(usize, usize); 3] = [(512, 256), (8 << 10, 2 << 10), (128 << 10, 8 << 10)];
 
 /// Rows that are skipped on both sides together to find where they meet at once.
 const NEAR: usize = 32;
@@ -169,14 +170,33 @@ fn nearest(own: &[Row], other: &[Row], are_whole: bool) -> Option<(usize, usize)
         let mut pairs = own.iter().zip(other).take(len);
         is_long && pairs.all(|(own, other)| own.call_hash() == other.call_hash())
     };
-    let skips = (1..=NEAR).flat_map(|skipped| (0..=skipped).map(move |i| (i, skipped - i)));
+    // Of two places that are as near, one is taken whichever side comes first.
+    let hash = |rows: &[Row]| rows.first().map(Row::call_hash);
+    let is_turned = hash(own) > hash(other);
+    let skip = |skipped: usize, less: usize| match is_turned {
+        true => (skipped - less, less),
+        false => (less, skipped - less),
+    };
+    let skips = (1..=NEAR).flat_map(|skipped| (0..=skipped).map(move |less| skip(skipped, less)));
     skips.into_iter().find(|(i, j)| meet(*i, *j))
 }
 
+/// Aligns the next rows of both sides, tells how they differ, and passes them.
+fn tell_aligned(a: &mut Rows<'_>, b: &mut Rows<'_>, until: (usize, usize), told: &mut dyn Told) {
+    let pairs = align::pairs(a.up_to(until.0), b.up_to(until.1));
+    tell(a, b, &pairs, until, told);
+}
+
 /// Tells how the next rows of both sides differ, and passes them.
-fn tell(a: &mut Rows<'_>, b: &mut Rows<'_>, (of_a, of_b): (usize, usize), told: &mut dyn Told) {
+fn tell(
+    a: &mut Rows<'_>,
+    b: &mut Rows<'_>,
+    pairs: &[(usize, usize)],
+    (of_a, of_b): (usize, usize),
+    told: &mut dyn Told,
+) {
     let (own, other) = (&a.left()[..of_a], &b.left()[..of_b]);
-    for step in align::align(own, other) {
+    for step in align::steps(own, other, pairs) {
         match step {
             Step::Same(i, j) => told.same(&own[i..=i], &other[j..=j]),
             Step::Changed(i, j) => told.changed(&own[i], &other[j]),
@@ -193,32 +213,46 @@ fn pass_difference(a: &mut Rows<'_>, b: &mut Rows<'_>, told: &mut dyn Told) -> R
     b.fill(NEAR + RUN)?;
     let are_whole = a.has_ended && b.has_ended;
     if let Some(until) = nearest(a.left(), b.left(), are_whole) {
-        tell(a, b, until, told);
+        tell_aligned(a, b, until, told);
         return Ok(());
     }
-    for (number, window) in WINDOWS.into_iter().enumerate() {
+    for (window, enough) in WINDOWS {
         a.fill(window)?;
         b.fill(window)?;
-        let (own, other) = (a.up_to(window), b.up_to(window));
-        let until = if a.ends_within(window) && b.ends_within(window) {
-            Some((own.len(), other.len()))
-        } else {
-            let is_largest = number + 1 == WINDOWS.len();
-            let met = align::equal(own, other);
-            let met = match is_largest && met.is_empty() {
-                true => align::pairs(own, other),
-                false => met,
-            };
-            let is_enough = is_largest || met.len() >= ENOUGH;
-            match met.last().filter(|_| is_enough) {
-                Some((i, j)) => Some((i + 1, j + 1)),
-                None => is_largest.then_some((own.len(), other.len())),
-            }
+        let until = match a.ends_within(window) && b.ends_within(window) {
+            true => Some((a.left().len(), b.left().len())),
+            false => met(a.up_to(window), b.up_to(window), enough),
         };
         if let Some(until) = until {
-            tell(a, b, until, told);
+            tell_aligned(a, b, until, told);
             return Ok(());
         }
     }
-    unreachable!("the largest window always passes rows")
+    let (window, _) = WINDOWS[WINDOWS.len() - 1];
+    let (pairs, until) = best(a.up_to(window), b.up_to(window));
+    tell(a, b, &pairs, until, told);
+    Ok(())
+}
+
+/// Returns where both sides have met again, if enough rows say so.
+fn met(own: &[Row], other: &[Row], enough: usize) -> Option<(usize, usize)> {
+    let shorter = own.len().min(other.len());
+    match shorter {
+        0 => Some((own.len(), other.len())),
+        _ => align::met(own, other, enough.min(shorter.div_ceil(2))),
+    }
+}
+
+/// Aligns rows of sides that do not meet as well as possible, up to the last ones that are equal, or have the same function.
+fn best(own: &[Row], other: &[Row]) -> (Vec<(usize, usize)>, (usize, usize)) {
+    // Each search must pass many rows, so that all of them take linear time.
+    let is_far = |(i, j): (usize, usize)| 2 * i.max(j) > own.len().max(other.len());
+    let is_equal = |(i, j): (usize, usize)| own[i].call_hash() == other[j].call_hash();
+    let mut pairs = align::pairs(own, other);
+    let far = pairs.partition_point(|pair| !is_far(*pair));
+    let equal = pairs[far..].iter().rposition(|pair| is_equal(*pair));
+    pairs.truncate(equal.map_or(pairs.len(), |last| far + last + 1));
+    let last = pairs.last().filter(|pair| is_far(**pair));
+    let until = last.map_or((own.len(), other.len()), |(i, j)| (i + 1, j + 1));
+    (pairs, until)
 }

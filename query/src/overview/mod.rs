@@ -23,6 +23,7 @@ mod time;
 mod unusual;
 
 use serde::Serialize;
+use store::manifest::EVERY_INSTRUCTION;
 
 pub use cancel::Cancel;
 pub use ending::{Crash, Ending, FrameSummary, How, LAST_EXEC, Seen, goes_on_after};
@@ -93,9 +94,11 @@ pub fn cancellable(session: &Session, recording: &str, cancel: &Cancel) -> Resul
     let source = Source::new(session)?.until(cancel);
     let ending = ending::ending(&source)?;
     let stops = Stops::of(&source)?;
+    // Times that count instructions are not those of the clock.
+    let is_by_clock = !source.has_captured(EVERY_INSTRUCTION);
     // The recording may still be written when the program has ended.
     let until_ns = match ending.how {
-        How::Running | How::Standing { .. } => stops.until_ns(&source),
+        How::Running | How::Standing { .. } if is_by_clock => stops.until_ns(&source),
         _ => None,
     };
     let end = ending.last(&source, until_ns)?;
@@ -113,7 +116,8 @@ pub fn cancellable(session: &Session, recording: &str, cancel: &Cancel) -> Resul
         false => Vec::new(),
     };
     let time = time::time(&source, &tallies);
-    let mut unusual = unusual::unusual(&source, &tallies, &threads, program.duration_ns);
+    let ran_ns = program.duration_ns.unwrap_or_default();
+    let mut unusual = unusual::unusual(&source, &tallies, &threads, ran_ns);
     if ending.has_failed() {
         // Events that happened once say more about a failure than slow calls.
         unusual.sort_by_key(|what| !matches!(what, Unusual::OnceLate { .. }));

@@ -7,6 +7,9 @@ use store::recording::RecordingState;
 use super::source::Source;
 use crate::error::Result;
 
+/// The state of a recording that is being written.
+const LIVE: &str = "live";
+
 /// What was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Program {
@@ -16,8 +19,8 @@ pub struct Program {
     pub cwd: String,
     /// `closed`, `live` or `incomplete`.
     pub state: &'static str,
-    /// How long it was recorded, in ns since the process began.
-    pub duration_ns: u64,
+    /// How long it was recorded, in ns since the process began, or how many instructions; `None`: they are still to be counted.
+    pub duration_ns: Option<u64>,
     /// How many events there are; the last one has one less as its `seq`.
     pub events: u64,
     /// How many calls.
@@ -42,6 +45,12 @@ impl Program {
     pub fn counts_instructions(&self) -> bool {
         self.captures.iter().any(|own| own == EVERY_INSTRUCTION)
     }
+
+    /// Returns whether its instructions, events and calls are still to be counted: that is done when the program has ended.
+    #[must_use]
+    pub fn is_to_be_counted(&self) -> bool {
+        self.counts_instructions() && self.state == LIVE
+    }
 }
 
 /// Describes the program. Its calls and functions are already counted; `until_ns`: up to when it is known, if it runs.
@@ -62,17 +71,17 @@ pub fn program(
     let began_ns = extent
         .last_ts_ns
         .saturating_sub_unsigned(extent.duration_ns);
-    Ok(Program {
+    let mut program = Program {
         argv: manifest.argv.clone(),
         cwd: manifest.cwd.clone(),
         state: match extent.state {
             RecordingState::Closed => "closed",
-            RecordingState::Live => "live",
+            RecordingState::Live => LIVE,
             RecordingState::Interrupted => "incomplete",
         },
         duration_ns: until_ns
             .and_then(|until_ns| u64::try_from(until_ns - began_ns).ok())
-            .unwrap_or(extent.duration_ns),
+            .or(Some(extent.duration_ns)),
         events: extent.events,
         calls,
         functions,
@@ -81,5 +90,9 @@ pub fn program(
         gaps: gap(0).unwrap_or(0),
         lost: gap(1).unwrap_or(0),
         first_gap: gap(2),
-    })
+    };
+    if program.is_to_be_counted() {
+        program.duration_ns = None;
+    }
+    Ok(program)
 }

@@ -110,11 +110,15 @@ impl Overview {
             [] => "a program".to_owned(),
             argv => argv.join(" "),
         };
+        let known = program.duration_ns.unwrap_or_default();
         let ran = match program.counts_instructions() {
-            true => count(program.duration_ns, "instruction"),
-            false => duration(program.duration_ns),
+            true => count(known, "instruction"),
+            false => duration(known),
         };
         let ended = match &self.ending.how {
+            _ if program.is_to_be_counted() => {
+                "is being recorded; its instructions are counted when it has ended".to_owned()
+            }
             How::Exited { code } => format!("exited with code {code} after {ran}"),
             How::Killed { signal } => format!("was ended by {signal} after {ran}"),
             How::Core {
@@ -138,14 +142,7 @@ impl Overview {
         let when = when.map(|ns| format!(", at {}", duration(ns)));
         let when = when.unwrap_or_default();
         let at = self.ending.seq.map(|seq| format!(" (seq {seq}{when})"));
-        let recorded = format!(
-            "  {}, {} of {}, {}{}",
-            count(program.events, "event"),
-            count(program.calls, "call"),
-            count(program.functions, "function"),
-            count(self.threads.total, "thread"),
-            self.how_recorded()
-        );
+        let recorded = format!("  {}{}", self.how_much(), self.how_recorded());
         let room = COLUMNS.saturating_sub(ended.len() + at.as_ref().map_or(0, String::len) + 2);
         let name = fitted(&escaped(&name), room.max(20)).into_owned();
         let mut section = Section::new(
@@ -175,6 +172,20 @@ impl Overview {
             ));
         }
         section
+    }
+
+    fn how_much(&self) -> String {
+        let program = &self.program;
+        if program.is_to_be_counted() {
+            return "its events and calls are found then, too".to_owned();
+        }
+        format!(
+            "{}, {} of {}, {}",
+            count(program.events, "event"),
+            count(program.calls, "call"),
+            count(program.functions, "function"),
+            count(self.threads.total, "thread")
+        )
     }
 
     fn how_recorded(&self) -> String {

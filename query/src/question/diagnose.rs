@@ -7,9 +7,12 @@ use debuginfo::Diagnostic;
 
 use super::aliases;
 use super::dialects::{self, Meant};
+use super::joins;
 use super::place::{self, Excerpt};
 use super::subqueries::{self, Subqueries};
 use super::suggest::suggest;
+use super::texts;
+use super::unknown;
 use crate::error::{Error, Result, SqlError};
 use crate::tables::TABLES;
 
@@ -375,7 +378,7 @@ fn of_plan(sql: &str, message: &str, spanned: Option<Excerpt>, names: &Names) ->
         }
         return unknown(sql, "function", function, &names.functions, spanned);
     }
-    let short = wrong_arguments(message)
+    let short = wrong_arguments(sql, message)
         .or_else(|| same_names(message))
         .or_else(|| subqueries::of_message(sql, message));
     let what = short.unwrap_or_else(|| plain(message).into());
@@ -408,7 +411,7 @@ fn same_names(message: &str) -> Option<Diagnostic> {
 const MOST_WAYS: usize = 6;
 
 /// Shortens DataFusion's message that a function does not take such arguments.
-fn wrong_arguments(message: &str) -> Option<Diagnostic> {
+fn wrong_arguments(sql: &str, message: &str) -> Option<Diagnostic> {
     let call = between(message, "argument types '", "'")?;
     let own = between(message, "coercion failed with: ", " No function matches");
     if let Some(own) = own {
@@ -432,11 +435,15 @@ fn wrong_arguments(message: &str) -> Option<Diagnostic> {
         in_words(call),
         ways.join(", ")
     );
-    Some(match call.starts_with("date_") {
-        true => Diagnostic::new(what).with_hint(
+    let what = Diagnostic::new(what);
+    if call.starts_with("date_") {
+        return Some(what.with_hint(
             "times here are numbers of nanoseconds: ts_ns / 1000000000 is the second, to_timestamp_nanos(ts_ns) a timestamp",
-        ),
-        false => Diagnostic::new(what),
+        ));
+    }
+    Some(match texts::as_numbers(sql, call, candidates) {
+        Some(hint) => what.with_hint(hint),
+        None => what,
     })
 }
 
@@ -503,7 +510,10 @@ pub fn second_question(sql: &str) -> Error {
 /// # Errors
 /// [`Error::Sql`] with the right way to write it.
 pub fn check_words(statement: &Statement, sql: &str) -> Result<()> {
-    if let Some(refused) = dialects::refused(statement, sql) {
+    let refused = dialects::refused(statement, sql)
+        .or_else(|| joins::refused(statement))
+        .or_else(|| unknown::refused(statement));
+    if let Some(refused) = refused {
         let place = place::of_word(sql, refused.word, 0);
         return Err(wrong(refused.message, place, sql, refused.hint));
     }
@@ -528,6 +538,13 @@ pub fn no_columns(sql: &str) -> Error {
         sql,
         "write: select * from calls",
     )
+}
+
+/// Returns the error for a question that has a plan only if unknown counts as false.
+pub fn no_unknown(sql: &str) -> Error {
+    let message = "IN, ANY and ALL have no plan here that tells unknown from false: their subquery compares with the question \
+                   around it, or they compare an aggregate, or they stand in ON";
+    wrong(message, None, sql, unknown::EXISTS)
 }
 
 fn wrong(message: &str, place: Option<Excerpt>, sql: &str, hint: &str) -> Error {

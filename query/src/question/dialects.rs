@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, Tokenizer};
 
 use super::suggest::suggest;
+use super::texts;
 use crate::tables::TABLES;
 
 /// How to write `text` as a text.
@@ -185,12 +186,7 @@ pub fn of_message(message: &str) -> Option<(String, &'static str)> {
         return Some((what, "end the question with: LIMIT 10"));
     }
     let (_, sum) = message.split_once("annot coerce arithmetic expression ")?;
-    let sum = sum.split(" to valid types").next()?;
-    let is_of_texts = sum.contains("Utf8") && sum.contains(" + ");
-    is_of_texts.then(|| {
-        let what = "texts cannot be added by +".to_owned();
-        (what, "write: function || ' ' || file")
-    })
+    texts::calculated(sum.split(" to valid types").next()?)
 }
 
 /// Returns our words for the parser's message that something is no operator, and the right way to write it.

@@ -8,6 +8,7 @@ use debuginfo::Diagnostic;
 
 use super::aliases;
 use super::place::{self, Excerpt};
+use super::unknown;
 
 /// The rule for correlated subqueries.
 const BY_EQUALITY: &str = "a subquery that compares with the question around it stands in SELECT or WHERE, does so by = alone, and has no LIMIT";
@@ -280,6 +281,10 @@ fn advised(message: impl Into<String>, hint: &str) -> Diagnostic {
 
 /// Explains a message about a subquery; `None` if it is about something else.
 pub fn of_message(sql: &str, message: &str) -> Option<Diagnostic> {
+    // DataFusion's own words are about an = between both questions.
+    if message.contains(unknown::NOT_IN) || message.contains("null_aware anti join") {
+        return Some(advised(unknown::NOT_IN, unknown::NOT_EXISTS));
+    }
     if message.contains("scalar subquery must be aggregated") {
         return Some(joined(sql).unwrap_or_else(|| {
             advised(

@@ -111,6 +111,56 @@ fn code_that_uses_another_variable_differs() {
     }
 }
 
+const TABLES: &str = r#"#include <stdio.h>
+int show(const char *s, long v) { return printf("%s = FORMAT\n", s, v); }
+int twice(int n) { return 2 * n; }
+int thrice(int n) { return 3 * n; }
+static int steps[] = { 1, 2, 3, 4 };
+static const char *names[] = { "alpha", TEXT, 0 };
+static int (*calls[])(int) = { twice, CALL };
+static int *places[] = { &steps[1], &steps[PLACE] };
+static struct { const char **names; int (**calls)(int); } all[] = { { names, calls } };
+int main(void) {
+  for (int i = 0; all[0].names[i]; i++) show(all[0].names[i], all[0].calls[i % 2](i) + *places[i % 2]);
+  return 0;
+}
+"#;
+
+#[test]
+fn tables_of_pointers_are_compared_by_what_they_lead_to() {
+    let scratch = Scratch::new("compare-tables");
+    for level in ["-O0", "-O2", "-O0 -no-pie -fno-pie"] {
+        let command = format!("gcc -w {level} -g -o app app.c");
+        let name = |side: &str| format!("{side}{}", level.replace(' ', ""));
+        let made = |side: &str, [format, text, call, place]: [&str; 4]| {
+            let source = TABLES.replace("FORMAT", format).replace("TEXT", text);
+            let source = source.replace("CALL", call).replace("PLACE", place);
+            made(&scratch, &name(side), &command, &source, &[]);
+        };
+        made("good", ["%ld", r#""beta""#, "thrice", "2"]);
+        // Only the addresses of the texts differ.
+        made("moved", ["%d", r#""beta""#, "thrice", "2"]);
+        made("text", ["%d", r#""bets""#, "thrice", "2"]);
+        made("call", ["%d", r#""beta""#, "twice", "2"]);
+        made("place", ["%d", r#""beta""#, "thrice", "3"]);
+        made("none", ["%d", "0", "thrice", "2"]);
+        for (side, variable) in [
+            ("moved", None),
+            ("text", Some("names")),
+            ("call", Some("calls")),
+            ("place", Some("places")),
+            ("none", Some("names")),
+        ] {
+            let ended = compare(&scratch, &[&name("good"), &name(side)]);
+            let text = ended.text();
+            let mut lines = text.lines();
+            let told =
+                lines.find_map(|it| it.strip_prefix("Variables that begin with other values: "));
+            assert_eq!(told, variable, "{level} {side}: {text}");
+        }
+    }
+}
+
 const ORDERED: &str = r#"#include <pthread.h>
 #include <stdio.h>
 static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;

@@ -11,6 +11,7 @@ mod captured;
 mod compilers;
 mod data;
 mod in_place;
+mod inserted;
 mod kinds;
 mod of_runs;
 mod page;
