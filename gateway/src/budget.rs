@@ -189,6 +189,7 @@ fn fit_list(list: List, budget: usize, cursor: usize) -> String {
         shown.push(item);
     }
     let next = first + seen + shown.len();
+    let is_beyond = shown.is_empty() && cursor > 0;
     head.insert(name.to_owned(), Value::Array(shown));
     // Of a list without a total, there is more than was computed.
     let rest = match total {
@@ -198,6 +199,9 @@ fn fit_list(list: List, budget: usize, cursor: usize) -> String {
     if rest != 0 {
         head.insert("leftOut".to_owned(), rest);
         head.insert("cursor".to_owned(), Value::from(next.to_string()));
+    } else if is_beyond {
+        let nothing = format!("nothing is left at cursor {cursor}");
+        head.insert("leftOut".to_owned(), Value::from(nothing));
     }
     Value::Object(head).to_string()
 }
@@ -216,6 +220,11 @@ fn too_long(size: usize) -> String {
 
 fn fit_text(text: &str, budget: usize, cursor: Cursor) -> String {
     let mut lines: Vec<&str> = text.lines().skip(cursor.entries).collect();
+    if lines.is_empty() && cursor.entries > 0 {
+        let all = text.lines().count();
+        let beyond = cursor.entries;
+        return format!("(nothing is left at cursor \"{beyond}\": the text has {all} lines)\n");
+    }
     if let Some(first) = lines.first_mut() {
         *first = &first[at_char(first, cursor.inside)..];
     }
@@ -324,6 +333,22 @@ mod tests {
     fn numbered(count: usize) -> Answer {
         let items = (0..count).map(|n| json!({"seq": n, "function": "cache::get"}));
         Answer::List(List::whole("events", items.collect()).with("sessionId", 1))
+    }
+
+    #[test]
+    fn a_cursor_after_the_end_says_so() {
+        let text = fit(Answer::Text("one\ntwo\n".to_owned()), 500, 99_999_999);
+        assert_eq!(
+            text,
+            "(nothing is left at cursor \"99999999\": the text has 2 lines)\n"
+        );
+        assert_eq!(fit(Answer::Text(String::new()), 500, 0), "");
+        let list: Value = serde_json::from_str(&fit(numbered(3), 500, 7)).unwrap();
+        let nothing = "nothing is left at cursor 7";
+        assert_eq!(
+            list,
+            json!({"sessionId": 1, "events": [], "leftOut": nothing})
+        );
     }
 
     #[test]

@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 use server::client::{Client, Wait};
 use server::os_text::OsText;
 use server::paths::Paths;
-use server::protocol::{Code, Failure};
+use server::protocol::{Code, Failure, NoticeKind};
 use server::verbs::{
     Close, Command as Written, Does, Needs, Nothing, Open, OpenArgs, Position, Status, Verb,
 };
 use tokio::sync::Notify;
 
-use crate::current::{Current, only_one};
+use crate::current::{Current, Named, only_one};
 use crate::full::Recorders;
 use crate::recordings::Recordings;
 use crate::text;
@@ -219,6 +219,19 @@ impl Context {
     ///
     /// # Errors The verb's, or the daemon cannot be reached.
     pub fn ask<V: Verb>(&self, session: Option<u32>, args: &V::Args) -> Result<V::Reply, Failure> {
+        self.ask_warned::<V>(session, args, &mut Vec::new())
+    }
+
+    /// As [`Context::ask`]; adds the verb's warnings to `warned`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn ask_warned<V: Verb>(
+        &self,
+        session: Option<u32>,
+        args: &V::Args,
+        warned: &mut Vec<String>,
+    ) -> Result<V::Reply, Failure> {
         let begins = V::NEEDS == Needs::Daemon && V::DOES == Does::Change;
         let mut client = match begins {
             false => Client::connect(&self.gateway.paths),
@@ -235,7 +248,14 @@ impl Context {
         }
         let wait = Wait {
             patience: Some(PATIENCE),
-            notify: &mut |notice| (self.progress)(&words::notice(notice).one_line()),
+            notify: &mut |notice| {
+                let kind = notice.kind;
+                let text = words::notice(notice).one_line();
+                (self.progress)(&text);
+                if kind == NoticeKind::Warning {
+                    warned.push(text);
+                }
+            },
         };
         client.call::<V>(args, session, wait).map_err(failure)
     }
@@ -338,6 +358,28 @@ impl Context {
             named.map(|named| named.recording).ok_or(failure)
         };
         at.map(|at| at.recording).or_else(gone)
+    }
+
+    /// Adds to the failure of a call to a session that has ended where that is recorded.
+    pub fn with_recording(&self, mut failure: Failure) -> Failure {
+        let is_asked = |named: &Named| match self.whose.session_id {
+            Some(SessionId(asked)) => asked == named.session,
+            None => self.whose.recording.is_none(),
+        };
+        let named = self.current.get().filter(is_asked);
+        let Some(Named { recording, .. }) = named.filter(|named| named.recording.exists()) else {
+            return failure;
+        };
+        if failure.code != Code::NoSession || failure.details.recording.is_some() {
+            return failure;
+        }
+        let of = json!({ "recording": recording });
+        let others = failure.hint.take().map(|hint| format!("; {hint}"));
+        let others = others.unwrap_or_default();
+        failure.details.recording = Some(recording);
+        failure.hint(format!(
+            "its recording can still be asked: debug_overview {of}{others}"
+        ))
     }
 
     /// Opens this call's recording for SQL.

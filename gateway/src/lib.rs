@@ -16,6 +16,7 @@ mod names;
 mod page;
 mod parts;
 mod prompts;
+mod recorded;
 mod recordings;
 mod resources;
 mod server;

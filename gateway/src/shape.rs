@@ -24,7 +24,7 @@ pub fn status(state: StateWord) -> &'static str {
 }
 
 /// A field that is left out if it is 0 or an empty list.
-fn unless_nothing(value: impl Serialize) -> Value {
+pub fn unless_nothing(value: impl Serialize) -> Value {
     let value = json!(value);
     match is_nothing(&value) {
         true => Value::Null,
@@ -244,13 +244,18 @@ pub fn probe(report: &ProbeReport) -> Value {
         fields.extend(object([("problem", json!(at.problem))]));
         fields
     };
-    match report.places.as_slice() {
-        [one] => fields.extend(with_address(one)),
-        [] => {}
-        several => {
-            let places = several.iter().map(|at| Value::Object(with_address(at)));
-            fields.insert("places".to_owned(), Value::Array(places.collect()));
-        }
-    }
+    put_places(
+        &mut fields,
+        report.places.iter().map(with_address).collect(),
+    );
     Value::Object(fields)
+}
+
+/// Adds the places of a breakpoint; the fields of a single one are its own.
+pub fn put_places(fields: &mut Map<String, Value>, mut places: Vec<Map<String, Value>>) {
+    if places.len() > 1 {
+        fields.insert("places".to_owned(), json!(places));
+    } else if let Some(one) = places.pop() {
+        fields.extend(one);
+    }
 }

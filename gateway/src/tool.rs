@@ -114,7 +114,8 @@ fn run<T: Tool>(context: &Context, mut args: Map<String, Value>) -> Result<Strin
     let about = about.filter_map(|name| args.remove_entry(*name)).collect();
     let context = context.about(read(T::NAME, about)?, cursor.entries);
     let args = read(T::NAME, args)?;
-    let answer = T::run(&context, args).map_err(words::failure)?;
+    let answer = T::run(&context, args).map_err(words::failure);
+    let answer = answer.map_err(|failure| context.with_recording(failure))?;
     Ok(budget::fit(answer, budget, cursor))
 }
 

@@ -158,6 +158,31 @@ mod tests {
                 "it has a value only during a call of main: stop in one, for example by break main",
                 "it has a value only during a call of main: stop in one, for example by debug_breakpoint with function main",
             ),
+            (
+                "eval calls functions; everything else only looks at memory",
+                "debug_write with call calls functions; everything else only looks at memory",
+            ),
+            (
+                "end that first: full off",
+                r#"end that first: debug_full {"action": "off"}"#,
+            ),
+            (
+                "list them with: break list",
+                "list them with: debug_breakpoint",
+            ),
+            ("list them with: watch", "list them with: debug_breakpoint"),
+            (
+                "stop it first: pause",
+                r#"stop it first: debug_continue {"action": "pause"}"#,
+            ),
+            (
+                "(2 threads run: pause stops them)",
+                r#"(2 threads run: debug_continue {"action": "pause"} stops them)"#,
+            ),
+            (
+                "name a variable, or memory with a type: watch *(int *)0x404010",
+                "name a variable, or memory with a type: *(int *)0x404010",
+            ),
             ("did you mean \"total\"?", "did you mean \"total\"?"),
         ] {
             assert_eq!(of_tools(hint), wanted);

@@ -156,6 +156,12 @@ impl Cli {
                     Some(format!("here that is: hindsight {ours}")),
                 ));
             }
+            Err(error)
+                if error.kind() == ErrorKind::InvalidSubcommand
+                    && let Some(unknown) = unknown_command(&verb_words) =>
+            {
+                return Err(unknown);
+            }
             Err(error) if error.use_stderr() && is_json() => return Err(Error::of_words(&error)),
             Err(error) => suggest::without_far(error).exit(),
         };
@@ -213,6 +219,22 @@ impl Cli {
             Command::Live(verb) => verb.run(&Link::of_command(terminal)),
         }
     }
+}
+
+/// Makes the error for a line whose first word is no command; `None` if it is one.
+fn unknown_command(words: &[String]) -> Option<Error> {
+    let first = words.first().filter(|first| *first != "help")?;
+    let program = Cli::whole();
+    if program.find_subcommand(first).is_some() {
+        return None;
+    }
+    let shown = program.get_subcommands().filter(|one| !one.is_hide_set());
+    let near = suggest::nearest(first, shown.map(clap::Command::get_name));
+    let meant = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
+    Some(Error::usage(
+        format!("there is no command \"{first}\""),
+        Some(format!("{meant}hindsight help lists the commands")),
+    ))
 }
 
 /// Commands whose words may be those of a program to run.

@@ -1,6 +1,7 @@
 //! The destination of text: stdout, or the user's pager on a terminal if the text is longer than the screen and nothing was
 //! typed ahead. If the reader has gone (`| head`), the command ends silently without a failure.
 
+use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Stdout, StdoutLock, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -18,6 +19,43 @@ pub fn to_stdout(source: io::Error) -> Error {
     match source.kind() {
         io::ErrorKind::BrokenPipe => Error::ReaderGone,
         _ => Error::io("write to stdout", source),
+    }
+}
+
+/// Writes a line to stdout.
+///
+/// # Errors
+/// When stdout cannot be written to, or its reader has gone.
+pub fn line(text: impl Display) -> Result<(), Error> {
+    let mut out = io::stdout().lock();
+    let written = writeln!(out, "{text}").and_then(|()| out.flush());
+    written.map_err(to_stdout)
+}
+
+/// Says on stdout what a command has done. It does the rest of what was asked even if that cannot be said; the first error
+/// is kept until then.
+#[derive(Debug, Default)]
+pub struct Told {
+    error: Option<Error>,
+}
+
+impl Told {
+    /// Writes a line, unless an earlier one could not be written.
+    pub fn line(&mut self, text: impl Display) {
+        if self.error.is_none() {
+            self.error = line(text).err();
+        }
+    }
+
+    /// Returns the exit code `code` of what was done.
+    ///
+    /// # Errors
+    /// When a line could not be written, except to a reader that has gone.
+    pub fn end(self, code: u8) -> Result<u8, Error> {
+        match self.error {
+            None | Some(Error::ReaderGone) => Ok(code),
+            Some(error) => Err(error),
+        }
     }
 }
 
@@ -151,5 +189,19 @@ mod tests {
             to_stdout(io::ErrorKind::StorageFull.into()),
             Error::Io { .. }
         ));
+    }
+
+    #[test]
+    fn what_was_done_counts_even_if_nobody_reads_about_it() {
+        let after = |kind: io::ErrorKind| {
+            let told = Told {
+                error: Some(to_stdout(kind.into())),
+            };
+            told.end(1)
+        };
+        assert!(matches!(after(io::ErrorKind::BrokenPipe), Ok(1)));
+        let full = after(io::ErrorKind::StorageFull);
+        assert!(matches!(full, Err(Error::Io { .. })));
+        assert!(matches!(Told::default().end(0), Ok(0)));
     }
 }

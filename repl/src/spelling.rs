@@ -110,6 +110,8 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
             put("frame --function", &rest[1..])
         }
         "frame" | "f" if rest.len() > 1 && rest[0] == "level" => put("frame", &rest[1..]),
+        // gdb's is about a value; without one, it is what the program has printed.
+        "output" if rest.first().is_some_and(|word| !word.starts_with('-')) => put("print", rest),
         "watch" => put(verb, behind_location(rest)),
         "rwatch" => with_option("watch", behind_location(rest), "--read"),
         "awatch" => with_option("watch", behind_location(rest), "--access"),
@@ -433,6 +435,9 @@ mod tests {
             ("p/x a + 1", "print --format x a + 1"),
             ("print /t a", "print --format t a"),
             ("p/s name", "print --format natural name"),
+            ("output 10", "print 10"),
+            ("output --tail 10", "output --tail 10"),
+            ("output", "output"),
             ("p a / b", "p a / b"),
             ("call/x f(1)", "eval --format x f(1)"),
             ("info locals", "locals"),

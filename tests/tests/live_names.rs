@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use e2e::{Live, compiled, fixture_artifact, marked_line};
+use e2e::{Live, Program, Scratch, Status, compiled, fixture_artifact, marked_line};
 use serde_json::{Value, json};
 
 const PROGRAMS: [&str; 2] = ["inlined_O2", "inlined_clang"];
@@ -372,6 +372,107 @@ fn a_name_that_several_files_have_for_themselves_is_refused_elsewhere() {
         let told = format!("{message} {hint}");
         assert!(told.contains(ways), "{program}: {refused:#}");
     }
+}
+
+/// Makes a library of one source file.
+fn library(scratch: &Scratch, name: &str, file: &str, source: &str) {
+    std::fs::write(scratch.join(file), source).expect("the test's folder is writable");
+    let built = Program::new("/usr/bin/g++", scratch.path())
+        .args(["-g", "-O0", "-shared", "-fPIC", "-o", name, file])
+        .run();
+    assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+}
+
+/// A program that has stopped in `main`, with five libraries. All have `hidden`; two have `twice`; two are made of a file `l4.cc`.
+fn with_libraries(name: &str) -> Live {
+    let live = Live::new(name);
+    let mut flags = vec!["-g".to_owned(), "-O0".to_owned(), "-L.".to_owned()];
+    let (mut declared, mut called) = (String::new(), String::new());
+    for (n, file) in [
+        (1, "l1.cc"),
+        (2, "l2.cc"),
+        (3, "l3.cc"),
+        (4, "l4.cc"),
+        (5, "l4.cc"),
+    ] {
+        let source = match n {
+            1 | 2 => format!(
+                "static int count = 10{n}, twice = 20{n};\n\
+                 namespace app {{ namespace {{ int hidden = {n}; }} }}\n\
+                 int f{n}() {{ return ++app::hidden + ++count + ++twice; }}\n"
+            ),
+            _ => format!(
+                "static int count = 10{n};\n\
+                 namespace app {{ namespace {{ double hidden = {n}.5; }} }}\n\
+                 int f{n}() {{ return ++app::hidden + ++count; }}\n"
+            ),
+        };
+        library(&live.scratch, &format!("libl{n}.so"), file, &source);
+        flags.push(format!("-ll{n}"));
+        declared += &format!("int f{n}();\n");
+        called += &format!(" + f{n}()");
+    }
+    flags.push("-Wl,-rpath,$ORIGIN".to_owned());
+    let source = format!(
+        "{declared}static int count = 7;\nint main() {{\n  return (++count{called}) * 0;\n}}\n"
+    );
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let program = compiled(&live.scratch, "app.cc", &source, &flags);
+    live.start(&["--break", "main"], &program, &[]);
+    live
+}
+
+#[test]
+fn all_libraries_that_have_a_name_are_told() {
+    let live = with_libraries("names-libraries");
+    for (name, have, ways) in [
+        (
+            "hidden",
+            "libl1.so, libl2.so, libl3.so and 2 more",
+            "libl1.so::hidden, libl2.so::hidden or libl3.so::hidden",
+        ),
+        (
+            "app::hidden",
+            "libl1.so, libl2.so, libl3.so and 2 more",
+            "libl1.so::app::hidden, libl2.so::app::hidden or libl3.so::app::hidden",
+        ),
+        (
+            "twice",
+            "libl1.so and libl2.so",
+            "libl1.so::twice or libl2.so::twice",
+        ),
+    ] {
+        let refused = live.refused(&["print", name]);
+        let message = format!("no \"{name}\" here, but {have} have one each");
+        assert_eq!(refused["message"], message, "{refused:#}");
+        assert_eq!(
+            refused["hint"],
+            format!("write which one: {ways}"),
+            "{refused:#}"
+        );
+    }
+    assert_eq!(live.print("libl1.so::hidden"), "1");
+    assert_eq!(live.print("libl3.so::app::hidden"), "3.5");
+}
+
+#[test]
+fn a_variable_is_named_with_its_file_in_a_library_too() {
+    let live = with_libraries("names-files");
+    assert_eq!(live.print("count"), "7");
+    assert_eq!(live.print("'app.cc'::count"), "7");
+    assert_eq!(live.print("'l1.cc'::count"), "101");
+    assert_eq!(live.print("'l2.cc'::count + 1"), "103");
+    let refused = live.refused(&["print", "'l4.cc'::count"]);
+    let message = "libl4.so and libl5.so each have a file l4.cc with \"count\"";
+    assert_eq!(refused["message"], message, "{refused:#}");
+    let hint = "write which one: libl4.so::count or libl5.so::count";
+    assert_eq!(refused["hint"], hint, "{refused:#}");
+    let refused = live.refused(&["print", "'l1.cc'::nothing"]);
+    let message = "no variable \"'l1.cc'::nothing\" here";
+    assert_eq!(refused["message"], message, "{refused:#}");
+    live.ask(&["watch", "'l1.cc'::count"]);
+    let wrote = live.moved(&["continue"]);
+    assert_eq!(wrote["new"], "102", "{wrote:#}");
 }
 
 /// In C, a variable hides a type of its name, whatever other languages call types.

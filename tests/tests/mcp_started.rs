@@ -1,5 +1,6 @@
-//! Goal: the tools of `hindsight mcp` that start a program, attach to one, log its messages and tell a block's life do what their
-//! parameters say. Method: the Python SDK of the protocol (`mcp/started.py`) and a program whose values are known.
+//! Goal: the tools of `hindsight mcp` that start a program, attach to one, run it to a place, call its functions, record its instructions,
+//! log its messages and tell a block's life do what their parameters say. Method: the Python SDK of the protocol (`mcp/started.py`) and
+//! a program whose values are known.
 
 use std::path::PathBuf;
 
@@ -20,6 +21,12 @@ __attribute__((noinline)) static void step(int n) {
   total += twice(n); /* step: add */
 }
 
+__attribute__((noinline, used)) static int shout(int n) {
+  printf("%d!\n", n);
+  fflush(stdout);
+  return twice(n);
+}
+
 __attribute__((noinline)) static void given(char *block) { memset(block, 1, 100); }
 
 int main(int argc, char **argv) {
@@ -28,8 +35,8 @@ int main(int argc, char **argv) {
   char *block = malloc(100);
   given(block);
   free(block);
-  for (int n = 0; n < atoi(argv[1]); n++) step(n);
-  if (argc > 2) {
+  for (int n = 0; n < atoi(argv[1]); n++) step(n); /* main: loop */
+  if (argc > 2) { /* main: after */
     puts("waits");
     fflush(stdout);
     while (access(argv[2], F_OK) != 0) {
@@ -38,7 +45,7 @@ int main(int argc, char **argv) {
     }
     return 0;
   }
-  printf("%s %s %d\n", getcwd(folder, sizeof folder), mode ? mode : "slow", total);
+  printf("%s %s %d\n", getcwd(folder, sizeof folder), mode ? mode : "slow", total); /* main: prints */
   return 0;
 }
 "#;
@@ -93,4 +100,53 @@ fn the_life_of_a_block_is_told() {
     let live = Live::new("mcp-blocks");
     let [program, _] = built(&live);
     scenario(&live, "blocks", &[program]);
+}
+
+#[test]
+fn a_place_is_run_to_in_a_program_and_in_a_recording() {
+    let live = Live::new("mcp-reached");
+    scenario(&live, "reached", &built(&live));
+}
+
+#[test]
+fn the_nth_arrival_and_a_condition_are_found_in_both_directions() {
+    let live = Live::new("mcp-arrived");
+    let [program, _] = built(&live);
+    scenario(&live, "arrived", &[program]);
+}
+
+#[test]
+fn a_running_program_is_neither_called_nor_stepped_and_its_recording_stays() {
+    let live = Live::new("mcp-running");
+    let [program, _] = built(&live);
+    let folder = live.scratch.path().to_owned();
+    scenario(&live, "running", &[program, folder]);
+}
+
+#[test]
+fn breakpoints_of_a_recording_have_the_shape_of_those_of_a_program() {
+    let live = Live::new("mcp-places");
+    scenario(&live, "places", &built(&live));
+}
+
+#[test]
+fn nothing_is_left_after_the_end_of_an_answer() {
+    let live = Live::new("mcp-beyond");
+    let [program, _] = built(&live);
+    scenario(&live, "beyond", &[program]);
+}
+
+#[test]
+fn functions_are_called_in_a_program_and_in_a_recording() {
+    let live = Live::new("mcp-called");
+    let [program, _] = built(&live);
+    scenario(&live, "called", &[program]);
+}
+
+#[test]
+fn instructions_are_recorded_up_to_a_stop_or_until_that_is_ended() {
+    let live = Live::new("mcp-instructions");
+    let [program, _] = built(&live);
+    let folder = live.scratch.path().to_owned();
+    scenario(&live, "instructions", &[program, folder]);
 }

@@ -458,6 +458,26 @@ fn a_program_that_still_runs_has_an_overview() {
 }
 
 #[test]
+fn instructions_that_are_not_counted_yet_have_no_number() {
+    let scratch = Scratch::new("overview-full-live");
+    let program = Program::new(Path::new("/bin/sleep"), scratch.path()).args(["1000"]);
+    let (_recorder, recording) = Hindsight::start_recording(&scratch, &["--full"], &program);
+    let text = wait_until("the recording to begin", || {
+        let ended = recording.command("overview", &[]);
+        let text = ended.text();
+        text.contains("is being recorded").then_some(text)
+    });
+    let lines: Vec<&str> = text.lines().take(2).collect();
+    let expected = [
+        "/bin/sleep 1000: is being recorded; its instructions are counted when it has ended",
+        "  its events and calls are found then, too; with every instruction",
+    ];
+    assert_eq!(lines, expected, "{text}");
+    let json = recording.command("overview", &["--json"]).result();
+    assert_eq!(json["program"]["duration_ns"], Value::Null, "{json:#}");
+}
+
+#[test]
 fn a_recording_that_is_none_is_refused() {
     let scratch = Scratch::new("overview-none");
     let ended = Hindsight::command(&scratch, &["overview", "nothing"]).run();

@@ -409,7 +409,7 @@ fn wrong_options_have_near_suggestions_only() {
     );
     let near = refused(&["record", "--strngs", "/bin/true"]);
     assert!(near.contains("'--strings'"), "{near}");
-    assert!(refused(&["rport", "rec"]).contains("'report'"));
+    assert!(refused(&["rport", "rec"]).contains("did you mean report?"));
 }
 
 /// A name belongs to the newest recording that was to be called so, and it is said that there are several.

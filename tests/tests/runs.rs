@@ -410,6 +410,90 @@ fn pruning_keeps_what_failed() {
     assert_eq!((left("bad"), left("killed")), (false, false));
 }
 
+/// The recordings and sets in the test's folder.
+fn made(scratch: &Scratch) -> Vec<String> {
+    let entries = fs::read_dir(scratch.path()).expect("the folder is ours");
+    let names = entries.map(|entry| entry.expect("it can be read").file_name());
+    let names = names.map(|name| name.to_string_lossy().into_owned());
+    let is_made = |name: &String| name.ends_with(".hindsight") || name.ends_with(".children");
+    let mut made: Vec<String> = names.filter(is_made).collect();
+    made.sort();
+    made
+}
+
+/// Runs a command whose stdout is full. Returns its exit code and its errors.
+fn into_full(scratch: &Scratch, args: &[&str]) -> (i32, String) {
+    let shell = ["-c", "exec \"$0\" \"$@\" > /dev/full"];
+    let ended = command(scratch, args)
+        .wrapped(Path::new("/bin/sh"), shell)
+        .run();
+    (ended.status.as_shell_code(), ended.errors())
+}
+
+/// Runs a command whose reader has gone. Returns its exit code and its errors.
+fn unread(scratch: &Scratch, args: &[&str]) -> (i32, String) {
+    let script = "{ sleep 1; \"$0\" \"$@\"; echo $? > code; } | true";
+    let ended = command(scratch, args)
+        .wrapped(Path::new("/bin/sh"), ["-c", script])
+        .run();
+    let code = fs::read_to_string(scratch.join("code")).expect("it has ended");
+    (code.trim().parse().expect("a number"), ended.errors())
+}
+
+#[test]
+fn what_is_asked_is_deleted_even_if_nobody_can_read_about_it() {
+    let scratch = Scratch::new("runs-unread");
+    for _ in 0..4 {
+        record(&scratch, "3", &[]);
+    }
+    let set = ["record", "--children", "-o", "set", "--"];
+    let script = ["/bin/sh", "-c", "./fib 3; ./fib 4; exit 0"];
+    hindsight(&scratch, &[&set[..], &script].concat());
+    let full = "error: cannot write to stdout: No space left on device\n".to_owned();
+    let rm = ["rm", "--yes", "fib-2", "fib-3", "set.children"];
+    assert_eq!(into_full(&scratch, &rm), (1, full.clone()));
+    assert_eq!(made(&scratch), ["fib-4.hindsight", "fib.hindsight"]);
+    let forget = ["runs", "forget", "fib-4"];
+    assert_eq!(into_full(&scratch, &forget), (1, full));
+    hindsight(&scratch, &["runs", "scan", "."]);
+    let prune = ["runs", "prune", "--older", "1ms"];
+    let dry_run = [&prune[..], &["--dry-run"]].concat();
+    let done = (0, String::new());
+    assert_eq!(unread(&scratch, &dry_run), done);
+    assert_eq!(made(&scratch), ["fib-4.hindsight", "fib.hindsight"]);
+    let all = [&prune[..], &["--yes"]].concat();
+    assert_eq!(unread(&scratch, &all), done);
+    assert_eq!(made(&scratch), [""; 0]);
+    // None is left in the catalog either.
+    assert_eq!(hindsight(&scratch, &all).text(), "forgot 0 runs\n");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_the_comparison() {
+    let scratch = Scratch::new("runs-reports");
+    record(&scratch, "3", &["-o", "a"]);
+    record(&scratch, "4", &["-o", "b"]);
+    fs::create_dir(scratch.join("folder")).expect("the folder is ours");
+    for option in ["--html", "--junit", "--sarif", "--accept"] {
+        let args = ["compare", "a", "b", option, "no/such/file"];
+        let refused = command(&scratch, &args).run();
+        let why = "error: cannot write no/such/file: there is no folder no/such\n\
+                   help: make it first: mkdir -p no/such\n";
+        let told = (refused.text(), refused.errors());
+        assert_eq!(told, (String::new(), why.to_owned()), "{option}");
+        assert_eq!(refused.status.as_shell_code(), 2, "{option}");
+    }
+    let refused = command(&scratch, &["compare", "a", "b", "--html", "folder"]).run();
+    let why = "error: cannot write folder: it is a folder\nhelp: name a file\n";
+    assert_eq!(refused.errors(), why);
+    assert_eq!(refused.status.as_shell_code(), 2);
+    let refused = command(&scratch, &["compare", "a", "b", "--accept", "folder"]).run();
+    assert_eq!(refused.status.as_shell_code(), 2, "{}", refused.errors());
+    let written = command(&scratch, &["compare", "a", "b", "--html", "page.html"]).run();
+    assert_eq!(written.status.as_shell_code(), 1, "{}", written.errors());
+    assert!(scratch.join("page.html").is_file());
+}
+
 #[test]
 fn a_listing_tells_when_with_what_and_how_it_ended() {
     let scratch = Scratch::new("runs-listed");

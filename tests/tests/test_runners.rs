@@ -1,5 +1,5 @@
-//! Goal: `hindsight test` keeps the recordings of the tests that fail, whichever program runs them. Method: a passing and a
-//! failing test under ctest, `cargo test` and cargo-nextest; make and pytest are in `children.rs`.
+//! Goal: `hindsight test` keeps the recordings of the tests that fail, whichever program runs them, and says so. Method: a
+//! passing and a failing test under a shell, ctest, `cargo test` and cargo-nextest; make and pytest are in `children.rs`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -52,15 +52,46 @@ fn judged(scratch: &Scratch, command: &[&str], set: &str, code: i32) -> Vec<i64>
     results.collect()
 }
 
-#[test]
-fn ctest() {
-    let scratch = Scratch::new("runner-ctest");
+/// A folder with a program that passes and one that fails.
+fn with_programs(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
     for (name, code) in [("passes", "0"), ("fails", "n == 6 ? 4 : 0")] {
         let source = format!(
             "int judge(int n) {{ return {code}; }}\nint main(void) {{ return judge(6); }}\n"
         );
         compiled(&scratch, &format!("{name}.c"), &source, &["-O0", "-g"]);
     }
+    scratch
+}
+
+#[test]
+fn the_summary_tells_what_was_recorded_then_what_was_removed() {
+    let scratch = with_programs("runner-summary");
+    let test = ["test", "--record-to", "runs", "--", "/bin/sh", "-c"];
+    let ended = Hindsight::command(&scratch, &test)
+        .args(["./passes; ./fails; exit 0"])
+        .run();
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let told = ended.errors();
+    let (summary, rest) = told.split_once('\n').expect("more than a line");
+    let begins = "hindsight: runs/sh.children: 3 processes, 3 recordings, ";
+    assert!(summary.starts_with(begins), "{told}");
+    assert!(
+        summary.ends_with("; list them: hindsight processes runs/sh.children"),
+        "{told}"
+    );
+    let kept = scratch.join("runs/sh.children/fails.hindsight");
+    let removed = format!(
+        "hindsight: removed 2 recordings of what passed\n\
+         hindsight: ./fails ended with 4: {}\n",
+        kept.display()
+    );
+    assert_eq!(rest, removed);
+}
+
+#[test]
+fn ctest() {
+    let scratch = with_programs("runner-ctest");
     let tests = "add_test(passes \"./passes\")\nadd_test(fails \"./fails\")\n";
     fs::write(scratch.join("CTestTestfile.cmake"), tests).expect("the folder is ours");
     assert_eq!(judged(&scratch, &["ctest"], "ctest.children", 8), [4]);

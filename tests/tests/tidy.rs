@@ -140,6 +140,24 @@ fn no_source_cuts_a_text_at_a_semicolon() {
     assert!(wrong.is_empty(), "texts are cut at \"; \": {wrong:#?}");
 }
 
+/// They panic if stdout is full or its reader has gone, and what was asked is left half done. `output::line` returns that,
+/// and `output::Told` keeps it until the end.
+#[test]
+fn the_commands_print_nothing_that_can_panic() {
+    let prints = |text: &str| {
+        ["print!(", "println!("].iter().any(|name| {
+            let mut found = text.match_indices(name);
+            found.any(|(at, _)| !text[..at].ends_with(char::is_alphabetic))
+        })
+    };
+    assert!(prints("println!(\"x\")") && !prints("eprintln!(\"x\")"));
+    let sources = rust_files().into_iter();
+    let wrong: Vec<String> = sources
+        .filter(|path| path.starts_with("repl/src/") && prints(&read(path)))
+        .collect();
+    assert!(wrong.is_empty(), "they print to stdout: {wrong:#?}");
+}
+
 /// Tests may contain any text in strings; the compiler checks names (`non_ascii_idents`).
 #[test]
 fn comments_and_code_are_ascii() {

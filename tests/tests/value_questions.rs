@@ -193,14 +193,14 @@ fn a_write_that_the_shown_value_does_not_show_is_told_as_one() {
 fn writes_to_a_bit_field_are_those_that_change_it() {
     let recorded = Recorded::of("bit-field", PARTS, &["--full"]);
     let text = recorded.why(&["flags.low"]);
-    let wanted = "flags.low became 5, after 0, by set_low at ";
+    let wanted = "flags.low last changed to 5, from 0, by set_low at ";
     assert!(text.contains(wanted), "{text}");
     let told = recorded
         .recording
         .prompt(&["history flags.low", "last-write flags.high"]);
     let text = told.text();
     let (history, last) = text
-        .split_once("flags.high became 9, after 0 at event ")
+        .split_once("flags.high last changed to 9, from 0 at event ")
         .unwrap_or_else(|| panic!("{text}{}", told.errors()));
     assert!(history.contains("set_low at "), "{text}");
     assert!(!history.contains("set_high"), "{text}");

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use server::protocol::Failure;
 use server::verbs::{
     Break, BreakAdd, BreakReply, Chosen, ProbeArgs, ProbeReport, Watch, WatchAccess, WatchAdd,
@@ -12,6 +12,7 @@ use server::verbs::{
 use super::target::{ids, target};
 use crate::answer::{Answer, List};
 use crate::context::Context;
+use crate::recorded;
 use crate::shape;
 use crate::tool::{About, Tool};
 
@@ -107,26 +108,31 @@ fn added(context: &Context, session: Option<u32>, add: Add) -> Result<Vec<Value>
         pending: false,
     };
     let reply = context.ask::<Break>(session, &ProbeArgs::Add(add))?;
-    Ok(breaks(&reply))
+    breaks(context, session, &reply)
 }
 
-fn breaks(reply: &BreakReply) -> Vec<Value> {
+fn breaks(
+    context: &Context,
+    session: Option<u32>,
+    reply: &BreakReply,
+) -> Result<Vec<Value>, Failure> {
     match reply {
-        BreakReply::Probes(reply) => reply.probes.iter().map(shape::probe).collect(),
-        BreakReply::Recorded { breaks, .. } => breaks.iter().map(|at| json!(at)).collect(),
+        BreakReply::Probes(reply) => Ok(reports(&reply.probes)),
+        BreakReply::Recorded { breaks, .. } => recorded::breaks(context, session, breaks),
     }
 }
 
 fn watches(reply: &WatchReply) -> Vec<Value> {
     match reply {
-        WatchReply::Probes(reply) => reply.probes.iter().map(shape::probe).collect(),
-        WatchReply::Added(watch) => vec![json!(watch)],
-        WatchReply::Recorded(reply) => reply.watches.iter().map(|at| json!(at)).collect(),
+        WatchReply::Probes(reply) => reports(&reply.probes),
+        WatchReply::Added(watch) => vec![recorded::watch(watch)],
+        WatchReply::Recorded(reply) => reply.watches.iter().map(recorded::watch).collect(),
     }
 }
 
 fn listed(context: &Context, session: Option<u32>) -> Result<Vec<Value>, Failure> {
-    let mut all = breaks(&context.ask::<Break>(session, &ProbeArgs::List)?);
+    let reply = context.ask::<Break>(session, &ProbeArgs::List)?;
+    let mut all = breaks(context, session, &reply)?;
     all.extend(watches(&context.ask::<Watch>(session, &ProbeArgs::List)?));
     Ok(all)
 }

@@ -22,15 +22,28 @@ pub struct Full;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Args {
-    /// How many instructions [default: 10000]
+    /// next: record so many instructions; on: all up to the next stop; off: no more, or back to the past of the whole session [default: next]
+    #[serde(default)]
+    action: Action,
+    /// With next: how many instructions [default: 10000]
     count: Option<u32>,
     /// How long to wait for the next stop [default: 20000]
     timeout_ms: Option<u64>,
 }
 
+/// What is done.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Action {
+    #[default]
+    Next,
+    On,
+    Off,
+}
+
 impl Tool for Full {
     const NAME: &'static str = "debug_full";
-    const DOC: &'static str = "At a stop, execute the thread's next instructions one by one and record all of them, up to the next stop at the latest. Afterwards debug_history, debug_goto, debug_state and debug_sql know everything at each of them, until the program moves on: each seq, that of this answer too, is then one of their own recording. Some 20,000 instructions take a second.";
+    const DOC: &'static str = "At a stop, execute the thread's next instructions one by one and record all of them, up to the next stop at the latest. Afterwards debug_history, debug_goto, debug_state and debug_sql know everything at each of them, until the program moves on: each seq, that of this answer too, is then one of their own recording. Some 20,000 instructions take a second; after timeoutMs it goes on with status running, until action off ends it.";
     const READ_ONLY: bool = false;
     const ABOUT: About = About::Session;
     type Args = Args;
@@ -38,16 +51,27 @@ impl Tool for Full {
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
         let session = context.session()?;
         let wanted = FullArgs {
-            what: args.count.unwrap_or(COUNT).to_string(),
+            what: match args.action {
+                Action::Next => args.count.unwrap_or(COUNT).to_string(),
+                Action::On => "on".to_owned(),
+                Action::Off => "off".to_owned(),
+            },
             timeout_secs: Some(seconds(args.timeout_ms)),
         };
         context.waits();
-        let reply = context.ask::<verbs::Full>(session, &wanted)?;
+        let mut notes = Vec::new();
+        let reply = context.ask_warned::<verbs::Full>(session, &wanted, &mut notes)?;
         let mut told = shape::motion(context, &reply.motion)?;
         if let Some(recorded) = &reply.recorded {
             // The position of the stop is one of the whole session's recording, which no tool asks now.
             told.insert("seq".to_owned(), json!(recorded.last_seq));
             told.insert("recorded".to_owned(), json!(recorded));
+        }
+        if reply.is_whole {
+            told.insert("past".to_owned(), json!("that of the whole session again"));
+        }
+        if !notes.is_empty() {
+            told.insert("notes".to_owned(), json!(notes));
         }
         Ok(Answer::Object(told))
     }

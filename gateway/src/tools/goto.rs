@@ -49,6 +49,7 @@ impl Tool for Goto {
     type Args = Args;
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
+        fit_together(&args)?;
         let session = context.session()?;
         let once = CountArgs {
             count: args.count,
@@ -66,5 +67,19 @@ impl Tool for Goto {
             _ => return Err(Failure::bad_request("say where to: either to or back")),
         };
         Ok(Answer::Object(shape::motion(context, &report?)?))
+    }
+}
+
+/// Refuses parameters that the move does not use. A count of one is the default, which clients may write.
+fn fit_together(args: &Args) -> Result<(), Failure> {
+    let steps = matches!(args.back, Some(Back::Step | Back::Next));
+    let is_counted = args.count.is_some_and(|count| count != 1);
+    let is_given = is_counted || args.granularity == Granularity::Instruction;
+    match is_given && !steps {
+        true => Err(Failure::bad_request(
+            "only back step and back next take count and granularity",
+        )
+        .hint("leave them out, or repeat the call")),
+        false => Ok(()),
     }
 }

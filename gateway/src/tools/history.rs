@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use server::past::Change;
 use server::protocol::Failure;
 use server::verbs::{
-    self, Command, Goto, GotoArgs, HistoryArgs, HistoryReply, LastWrite, LastWriteArgs, Nothing,
-    Position, PositionReply,
+    self, Command, HistoryArgs, HistoryReply, LastWrite, LastWriteArgs, Nothing, Position,
+    PositionReply,
 };
 
-use super::state::Moment;
+use super::state::{Moment, go_to};
 use crate::answer::{Answer, List, object};
 use crate::context::{Context, lock};
 use crate::text;
@@ -46,9 +46,7 @@ impl Tool for History {
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
         let session = context.session()?;
-        if let Some(at) = &args.at {
-            context.ask::<Goto>(session, &GotoArgs { to: at.to_string() })?;
-        }
+        go_to(context, session, args.at.as_ref())?;
         if args.last_write {
             let asked = LastWriteArgs {
                 expression: args.expression,

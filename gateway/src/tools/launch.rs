@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use server::inspect::signal_name;
 use server::location::Target;
 use server::os_text::OsText;
 use server::protocol::{Code, Failure};
@@ -268,10 +269,21 @@ pub(super) fn of_recorder(
     let found = status.sessions.iter().find(|of| of.session == session);
     let mut fields = found.map(shape::session).unwrap_or_default();
     fields.insert("instructions".to_owned(), told["instructions"].clone());
+    fields.extend(end(told));
     if let Some(reason) = told["incomplete"].as_str() {
         fields.insert("incomplete".to_owned(), json!(reason));
     }
     Ok(Answer::Object(fields))
+}
+
+/// How the program ended, as a recorder tells it: the session of a recording stands at its beginning.
+fn end(told: &Value) -> Map<String, Value> {
+    let signal = told["exit_signal"].as_i64();
+    let signal = signal.and_then(|signal| i32::try_from(signal).ok());
+    object([
+        ("exitCode", told["exit_code"].clone()),
+        ("signal", json!(signal.map(signal_name))),
+    ])
 }
 
 /// Returns a name for a recording that is not taken.
@@ -290,4 +302,26 @@ fn new_name(here: &Path, program: &str) -> PathBuf {
 
 fn text(text: &OsStr) -> OsText {
     OsText::from(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_recorded_program_is_told() {
+        for (told, expected) in [
+            (
+                json!({ "exit_code": 3, "exit_signal": null }),
+                json!({ "exitCode": 3 }),
+            ),
+            (
+                json!({ "exit_code": null, "exit_signal": 11 }),
+                json!({ "signal": "SIGSEGV" }),
+            ),
+            (json!({ "exit_code": null, "exit_signal": null }), json!({})),
+        ] {
+            assert_eq!(Value::Object(end(&told)), expected);
+        }
+    }
 }

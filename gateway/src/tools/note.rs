@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use server::protocol::Failure;
-use server::verbs::{self, Goto, GotoArgs, NoteArgs, NoteReply};
+use server::verbs::{self, NoteArgs, NoteReply};
 
-use super::state::Moment;
+use super::state::{Moment, go_to};
 use crate::answer::{Answer, object};
 use crate::context::Context;
 use crate::tool::Tool;
@@ -32,9 +32,7 @@ impl Tool for Note {
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
         let session = context.session()?;
-        if let Some(at) = &args.at {
-            context.ask::<Goto>(session, &GotoArgs { to: at.to_string() })?;
-        }
+        go_to(context, session, args.at.as_ref())?;
         let reply = context.ask::<verbs::Note>(session, &NoteArgs { text: args.text })?;
         let seq = match &reply {
             NoteReply::At(note) => json!(note.seq),

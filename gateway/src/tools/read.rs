@@ -127,8 +127,14 @@ fn read(
         with_type: false,
         full: manner.whole,
     };
-    let report = context.ask::<Print>(session, &print)?;
-    Ok(Value::Object(object([
+    context
+        .ask::<Print>(session, &print)
+        .map(|report| value(&report))
+}
+
+/// A value. Used by `debug_write` too.
+pub fn value(report: &ValueReport) -> Value {
+    Value::Object(object([
         ("variable", json!(report.expression)),
         ("type", json!(report.short_type())),
         ("value", json!(report.shown.value)),
@@ -136,8 +142,8 @@ fn read(
         ("staleSince", json!(report.shown.stale_since)),
         ("address", json!(report.shown.address)),
         ("note", json!(report.note.as_deref().map(words::of_tools))),
-        ("shortened", shortened(&report)),
-    ])))
+        ("shortened", shortened(report)),
+    ]))
 }
 
 /// Says how to see what a value leaves out; null if it leaves out nothing.

@@ -80,15 +80,8 @@ impl Tool for State {
 
     fn run(context: &Context, args: Args) -> Result<Answer, Failure> {
         let session = context.session()?;
-        if let Some(at) = &args.at {
-            context.ask::<Goto>(session, &GotoArgs { to: at.to_string() })?;
-        }
-        if args.thread_id.is_some() {
-            let thread = ThreadArgs {
-                thread: args.thread_id,
-            };
-            context.ask::<Thread>(session, &thread)?;
-        }
+        go_to(context, session, args.at.as_ref())?;
+        select_thread(context, session, args.thread_id)?;
         if args.frame.is_some() {
             let frame = FrameArgs {
                 index: args.frame,
@@ -118,6 +111,25 @@ impl Tool for State {
         }
         Ok(Answer::Text(text))
     }
+}
+
+/// Goes to a moment, if one is given. Used by other tools too.
+pub fn go_to(context: &Context, session: Option<u32>, at: Option<&Moment>) -> Result<(), Failure> {
+    let Some(at) = at else { return Ok(()) };
+    let to = at.to_string();
+    context.ask::<Goto>(session, &GotoArgs { to }).map(drop)
+}
+
+/// Selects a thread, if one is given. Used by `debug_continue` too.
+pub fn select_thread(
+    context: &Context,
+    session: Option<u32>,
+    thread: Option<i32>,
+) -> Result<(), Failure> {
+    if thread.is_some() {
+        context.ask::<Thread>(session, &ThreadArgs { thread })?;
+    }
+    Ok(())
 }
 
 /// Leaves out what another part shows too: where has all variables, and locals has the parameters.

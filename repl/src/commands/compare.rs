@@ -114,6 +114,10 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
         Some(file) => accepted(file)?,
         None => None,
     };
+    let new_file = args.accept.as_deref().filter(|_| accepted.is_none());
+    for file in args.formats.files().chain(new_file) {
+        formats::refuse_unwritable(file)?;
+    }
     let most_calls = match (args.full, args.json) {
         (true, _) => MOST_CALLS,
         (false, true) => SOME_CALLS,
@@ -132,7 +136,6 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
         progress.alive("comparing", work).map_err(failed)
     };
     let found = compared(&asked)?;
-    let new_file = args.accept.as_deref().filter(|_| accepted.is_none());
     // What is accepted now counts as accepted now, in the reports and the exit code, as in each later run.
     let judged = match new_file.filter(|_| !found.fingerprints.is_empty()) {
         Some(_) => compared(&Asked {
@@ -291,7 +294,7 @@ pub fn failed(source: query::Error) -> Error {
     Error::Query { source }
 }
 
-/// A report that cannot be written is no difference either.
+/// A report that cannot be written after all is no difference either.
 fn unwritten(error: Error) -> Error {
     match error {
         Error::Io { .. } => failed(query::Error::NotComparable {
@@ -322,7 +325,13 @@ fn accepted(file: &Path) -> Result<Option<BTreeSet<u64>>, Error> {
             ));
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io(format!("read {}", file.display()), error)),
+        Err(error) => {
+            let help = "name a file that --accept wrote, or one that does not exist yet";
+            return Err(Error::usage(
+                format!("cannot read {}: {error}", file.display()),
+                Some(help.to_owned()),
+            ));
+        }
     };
     let wrong = |why: String| {
         let help = "it is a file that --accept wrote, and has not been changed";

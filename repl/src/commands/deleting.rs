@@ -1,6 +1,6 @@
 //! Deletes recordings for `rm` and `runs prune`: asks first, refuses those that are in use, and keeps the lists of sets true.
 
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use query::runs::find;
@@ -14,6 +14,7 @@ use store::recording::{RecordingState, remove};
 use store::set::{self, Fact, PROCESSES_FILE, ProcessLog};
 
 use crate::error::Error;
+use crate::output::Told;
 use crate::recording::size_on_disk;
 use crate::render::{Terminal, bytes, escaped};
 
@@ -30,16 +31,21 @@ pub fn is_wanted(folders: &[PathBuf], terminal: &Terminal) -> Result<bool, Error
             Some("add --yes to delete without being asked".to_owned()),
         ));
     }
-    for folder in folders {
-        println!("{}", escaped(&folder.to_string_lossy()));
-    }
-    print!("delete {what}? [y/N] ");
-    let mut answer = String::new();
-    let asked = std::io::stdout()
-        .flush()
-        .and_then(|()| std::io::stdin().lock().read_line(&mut answer));
-    asked.map_err(|source| Error::io("ask", source))?;
+    let answer = asked(folders, &what).map_err(|source| Error::io("ask", source))?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Asks on the terminal, and returns the line that was typed.
+fn asked(folders: &[PathBuf], what: &str) -> io::Result<String> {
+    let mut out = io::stdout().lock();
+    for folder in folders {
+        writeln!(out, "{}", escaped(&folder.to_string_lossy()))?;
+    }
+    write!(out, "delete {what}? [y/N] ")?;
+    out.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(answer)
 }
 
 /// What was deleted, and what stays because it is not ours.
@@ -51,12 +57,12 @@ pub struct Deleted {
 }
 
 impl Deleted {
-    /// Prints it.
-    pub fn tell(&self) {
+    /// Says it.
+    pub fn tell(&self, told: &mut Told) {
         let name = escaped(&self.path.to_string_lossy()).into_owned();
         match self.bytes {
-            Some(size) => println!("deleted {name} ({})", bytes(size)),
-            None if self.left.is_empty() => println!("deleted {name}"),
+            Some(size) => told.line(format_args!("deleted {name} ({})", bytes(size))),
+            None if self.left.is_empty() => told.line(format_args!("deleted {name}")),
             None => {}
         }
         for left in &self.left {

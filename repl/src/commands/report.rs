@@ -6,6 +6,7 @@ mod entries;
 mod locks;
 mod memory;
 mod text;
+mod told;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -1,7 +1,6 @@
 //! `hindsight rm`: deletes recordings, and sets of them.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use query::runs::find;
@@ -11,7 +10,7 @@ use crate::commands::deleting::{Deleted, delete, forget, is_wanted};
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
-use crate::output::{self, to_stdout};
+use crate::output::Told;
 use crate::recording::locate;
 use crate::render::Terminal;
 use crate::report::report;
@@ -75,16 +74,17 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     if !args.yes && !is_wanted(&found.folders, terminal)? {
         return Ok(exit::FAILED);
     }
-    let told = |gone: Deleted| {
+    let mut told = Told::default();
+    let mut tell = |gone: Deleted| {
         if !args.json {
-            gone.tell();
+            gone.tell(&mut told);
         }
         gone.as_json()
     };
     let (mut deleted, mut failed) = (Vec::new(), Vec::new());
     for folder in &found.folders {
         match delete(folder) {
-            Ok(gone) => deleted.push(told(gone)),
+            Ok(gone) => deleted.push(tell(gone)),
             Err(error) if found.folders.len() == 1 => return Err(error),
             Err(error) if args.json => {
                 failed.push(json!({"recording": folder, "why": error.to_string()}));
@@ -96,7 +96,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
         }
     }
     for set in &sets {
-        deleted.extend(forget(set)?.map(told));
+        deleted.extend(forget(set)?.map(&mut tell));
     }
     let code = match failed.is_empty() {
         true => exit::DONE,
@@ -104,11 +104,9 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     };
     if args.json {
         let facts = answer(json!({"deleted": deleted, "failed": failed}));
-        let mut out = output::stdout();
-        let written = writeln!(out, "{facts:#}");
-        written.and_then(|()| out.flush()).map_err(to_stdout)?;
+        told.line(format_args!("{facts:#}"));
     }
-    Ok(code)
+    told.end(code)
 }
 
 fn is_pattern(word: &Path) -> bool {

@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
 use crate::listing::{self, Listing, Row};
+use crate::output::{self, Told};
 use crate::render::{Paint, Terminal, escaped};
 use crate::report::report;
 use crate::sets::{self, Whole};
@@ -143,7 +144,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
         }
         Action::Show { run } => {
             let row = catalog.find(&run)?;
-            println!("{:#}", answer(row.as_json()));
+            output::line(format_args!("{:#}", answer(row.as_json())))?;
         }
         Action::Label {
             run,
@@ -151,7 +152,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
             remove,
         } => {
             let now = catalog.label(&run, labels, &remove)?;
-            println!("{}", escaped(&listing::labels(&now)));
+            output::line(escaped(&listing::labels(&now)))?;
         }
         Action::Forget { runs } => {
             let found = runs.iter().map(|run| catalog.find(run));
@@ -159,7 +160,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
             for row in &found {
                 catalog.forget(row)?;
             }
-            println!("forgot {}", count(found.len() as u64, "run"));
+            output::line(format_args!("forgot {}", count(found.len() as u64, "run")))?;
         }
         Action::Prune(prune) => return prune.run(&catalog, terminal),
         Action::Scan { folder } => {
@@ -170,7 +171,7 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
                     Err(source) => report(&Error::Store { source }, terminal),
                 }
             }
-            println!("added {}", count(added, "recording"));
+            output::line(format_args!("added {}", count(added, "recording")))?;
         }
     }
     Ok(exit::DONE)
@@ -334,12 +335,13 @@ impl Prune {
         let paths: Vec<PathBuf> = old.iter().map(|row| row.path.clone()).collect();
         if self.dry_run {
             for path in &paths {
-                println!("{}", escaped(&path.to_string_lossy()));
+                output::line(escaped(&path.to_string_lossy()))?;
             }
-            println!("{} would be deleted", counted(&paths));
+            output::line(format_args!("{} would be deleted", counted(&paths)))?;
             return Ok(exit::DONE);
         }
         let mut code = exit::DONE;
+        let mut told = Told::default();
         if !old.is_empty() {
             if !self.yes && !is_wanted(&paths, terminal)? {
                 return Ok(exit::FAILED);
@@ -347,7 +349,7 @@ impl Prune {
             for row in old {
                 match delete_whole(&row.path) {
                     Ok(gone) => {
-                        gone.tell();
+                        gone.tell(&mut told);
                         forgotten.push(row);
                     }
                     Err(error) => {
@@ -361,8 +363,9 @@ impl Prune {
             catalog.forget(row)?;
         }
         catalog.catalog.compact().map_err(in_store)?;
-        println!("forgot {}", count(forgotten.len() as u64, "run"));
-        Ok(code)
+        let number = count(forgotten.len() as u64, "run");
+        told.line(format_args!("forgot {number}"));
+        told.end(code)
     }
 
     /// Returns whether a recording is old enough, and not one to be kept. A set is judged as a whole.

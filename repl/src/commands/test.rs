@@ -112,9 +112,13 @@ pub fn run(args: Args) -> Result<u8, Error> {
     let (as_json, with_copies) = (args.json, args.copies);
     let options = options(args, output);
     let mut outcome = children::record_set(&options, with_copies, OnTaken::Number)?;
+    if !as_json {
+        // It tells what was recorded, and the next line what is left of that.
+        eprintln!("hindsight: {}", children::summary(&outcome, &dir));
+    }
     let pruned = prune(&outcome, keep)?;
     label(&outcome, keep, &command)?;
-    // What is told of it is what there is now.
+    // From here on it is what there is now.
     outcome.processes = set::processes(&outcome.set).map_err(|source| Error::Store { source })?;
     if as_json {
         let mut facts = children::summary_json(&outcome);
@@ -122,7 +126,6 @@ pub fn run(args: Args) -> Result<u8, Error> {
         eprintln!("{}", answer(facts));
         return Ok(exit::of_program(outcome.exit));
     }
-    eprintln!("hindsight: {}", children::summary(&outcome, &dir));
     if pruned > 0 {
         let of = match keep {
             Keep::None => "",

@@ -15,6 +15,7 @@ use rustyline::{CompletionType, Config};
 use crate::ask::{Asker, View};
 use crate::error::Error;
 use crate::format::Format;
+use crate::output;
 use crate::report::report;
 use crate::{exit, statement};
 
@@ -33,7 +34,7 @@ const HISTORY: &str = "history";
 /// When the terminal cannot be used.
 pub fn interactive(asker: Asker, view: View) -> Result<u8, Error> {
     let terminal = view.terminal.clone();
-    println!("{}", shell::greeting(&asker));
+    output::line(shell::greeting(&asker))?;
     let mut shell = Shell::new(asker, view);
     let words = shell.words()?;
     let builder = Config::builder()

@@ -8,6 +8,7 @@ use super::{Session, line};
 use crate::commands::live::{self, Common, Patience};
 use crate::error::Error;
 use crate::exit;
+use crate::output;
 
 /// The breakpoint whose lines are being entered, and those that it has so far.
 #[derive(Debug)]
@@ -47,7 +48,9 @@ impl Session {
         };
         self.entered = Some(begin(Some(id)));
         if self.is_typed {
-            println!("Lines to run when {id} stops the program, up to: end");
+            output::line(format_args!(
+                "Lines to run when {id} stops the program, up to: end"
+            ))?;
         }
         Ok(exit::DONE)
     }

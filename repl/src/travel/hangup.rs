@@ -1,8 +1,8 @@
-//! The end of a prompt whose terminal goes away (SIGHUP), or that is terminated (SIGTERM): as `quit`, it ends the program
-//! that was started here.
+//! The end of a prompt or script whose terminal goes away (SIGHUP), or that is terminated (SIGTERM): as `quit`, it ends
+//! the program that was started here.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use server::client::{Client, Wait};
 use server::paths::Paths;
@@ -18,6 +18,7 @@ const NONE: u32 = 0;
 /// Waits for these signals as long as the process lives.
 pub struct Hangup {
     session: Arc<AtomicU32>,
+    has_come: Arc<AtomicBool>,
 }
 
 impl Hangup {
@@ -26,6 +27,7 @@ impl Hangup {
     /// # Errors
     /// The signals cannot be caught.
     pub fn watch() -> Result<Hangup, Error> {
+        let hears_hangup = !is_ignored(libc::SIGHUP);
         let failed = |source| Error::io("catch signals", source);
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().map_err(failed)?;
@@ -35,24 +37,38 @@ impl Hangup {
         drop(guard);
         let session = Arc::new(AtomicU32::new(NONE));
         let of_prompt = Arc::clone(&session);
+        let has_come = Arc::new(AtomicBool::new(false));
+        let comes = Arc::clone(&has_come);
         std::thread::spawn(move || {
             let came = runtime.block_on(async {
                 tokio::select! {
-                    _ = hangup.recv() => libc::SIGHUP,
+                    _ = hangup.recv(), if hears_hangup => libc::SIGHUP,
                     _ = terminate.recv() => libc::SIGTERM,
                 }
             });
+            comes.store(true, Ordering::Release);
             end(of_prompt.load(Ordering::Acquire));
             std::process::exit(exit::from_signal(came).into());
         });
-        Ok(Hangup { session })
+        Ok(Hangup { session, has_come })
     }
 
-    /// Sets the session that ends with the prompt.
+    /// Sets the session that ends with the prompt. Once a signal has come, this waits for the end of the process instead.
     pub fn ends(&self, session: Option<u32>) {
+        while self.has_come.load(Ordering::Acquire) {
+            std::thread::park();
+        }
         self.session
             .store(session.unwrap_or(NONE), Ordering::Release);
     }
+}
+
+/// Returns whether the process was started with a signal ignored, as by `nohup`. Asked before the signal is caught.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Ends a session. There is nobody left to tell of a failure.

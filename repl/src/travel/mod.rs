@@ -33,6 +33,7 @@ use crate::cli::with_negative_numbers;
 use crate::commands::live::{self, Common, Link, Patience};
 use crate::error::Error;
 use crate::exit;
+use crate::output;
 use crate::prompt::editor::Assistant;
 use crate::prompt::lines::{Input, Lines};
 use crate::render::{Terminal, escaped};
@@ -512,9 +513,9 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
     session.link.types();
     // From here on Ctrl-C ends a wait, never the prompt.
     Interrupts::catch()?;
-    println!("{}", session.greeting());
+    output::line(session.greeting())?;
     for line in session.warnings() {
-        println!("note: {line}");
+        output::line(format_args!("note: {line}"))?;
     }
     let words = session.words();
     let assistant = Assistant::new(words, session.terminal().stdout_colour);

@@ -20,6 +20,7 @@ use crate::commands::live::{
     Begun, Common, Link, Origin, Patience, asked_of_daemon, ended, pass_on,
 };
 use crate::error::Error;
+use crate::output;
 
 /// A session of the daemon.
 pub struct Present {
@@ -263,7 +264,8 @@ impl Present {
         let last = reply.pieces.last();
         let last = last.map(|piece| OsString::from(&piece.text).into_vec());
         if last.is_some_and(|bytes| !bytes.ends_with(b"\n")) {
-            println!();
+            // As for the output itself.
+            let _ = output::line("");
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use super::{Flow, Session};
+use super::{Flow, Hangup, Session};
 use crate::error::Error;
 use crate::exit;
 use crate::report::answer;
@@ -39,10 +39,14 @@ impl Session {
         source: &ScriptInput,
         lines: impl Iterator<Item = io::Result<String>>,
     ) -> Result<u8, Error> {
+        let hangup = self.present.is_some().then(Hangup::watch).transpose()?;
+        self.tell_of_end(hangup.as_ref());
         let mut code = exit::DONE;
         for (number, line) in (1..).zip(lines) {
             let line = line.map_err(|source| Error::io("read the lines", source))?;
-            let found = match self.run(&line) {
+            let ran = self.run(&line);
+            self.tell_of_end(hangup.as_ref());
+            let found = match ran {
                 Ok((Flow::Quit, _)) => break,
                 Ok((Flow::GoOn, found)) => found,
                 Err(error @ Error::ReaderGone) => return Err(error),
@@ -68,5 +72,12 @@ impl Session {
             code = error.exit_code();
         }
         Ok(code)
+    }
+
+    /// Tells which session ends with these lines, should they be terminated.
+    fn tell_of_end(&self, hangup: Option<&Hangup>) {
+        if let Some(hangup) = hangup {
+            hangup.ends(self.ends_with_prompt());
+        }
     }
 }

@@ -71,11 +71,18 @@ fn the_command_line_itself_may_be_wrong() {
         &["ask", "shop"],
         expect![[r#"
             --- stderr
-            error: unrecognized subcommand 'ask'
-
-            Usage: hindsight [OPTIONS] <COMMAND>
-
-            For more information, try '--help'.
+            error: there is no command "ask"
+            help: hindsight help lists the commands
+            --- exit code 2
+        "#]],
+    );
+    check_args(
+        &folder,
+        &["brek", "main"],
+        expect![[r#"
+            --- stderr
+            error: there is no command "brek"
+            help: did you mean break? hindsight help lists the commands
             --- exit code 2
         "#]],
     );

@@ -1,6 +1,8 @@
 //! Breakpoints, watches and lines that run at them.
 
-use e2e::{Live, Status};
+use std::collections::BTreeSet;
+
+use e2e::{Live, Status, compiled};
 
 use super::{gdb, program, prompt};
 
@@ -385,4 +387,48 @@ fn a_breakpoint_of_one_thread_is_refused_with_the_way() {
     live.moved(&["continue"]);
     let said = prompt(&live, &["info symbol $pc"]);
     assert!(said.starts_with("middle"), "{said}");
+}
+
+/// A list tells temporary breakpoints, and overloads by their parameters.
+#[test]
+fn temporary_breakpoints_and_overloads_are_told_from_others() {
+    const OVERLOADS: &str = "namespace app {
+int over(int x) { return x + 1; } int over(double x) { return (int)x + 2; }
+struct Box { int get() { return 1; } int get(int k) { return k; } };
+}
+int main() { app::Box box; return app::over(1) + app::over(2.0) + box.get() + box.get(2); }
+";
+    let live = Live::new("gdb-overloads");
+    let program = compiled(&live.scratch, "over.cc", OVERLOADS, &["-g", "-O0"]);
+    live.start(&["--stop-on-entry"], &program, &[]);
+    let text = |words: &[&str]| live.command(words).run().text();
+    let file = live.scratch.join("over.cc");
+    let file = file.display();
+    let places = |said: &str| -> BTreeSet<String> {
+        let places = said.lines().filter_map(|line| line.strip_prefix("  "));
+        places.map(str::to_owned).collect()
+    };
+    let two = |name: &str, first: &str, second: &str, line: u32| -> BTreeSet<String> {
+        [first, second]
+            .map(|parameters| format!("{name}({parameters}) at {file}:{line}"))
+            .into()
+    };
+    let said = text(&["break", "app::over"]);
+    assert_eq!(
+        places(&said),
+        two("app::over", "int", "double", 2),
+        "{said}"
+    );
+    let said = text(&["break", "app::Box::get"]);
+    assert_eq!(places(&said), two("app::Box::get", "", "int", 3), "{said}");
+    assert!(!text(&["tbreak", "main"]).contains("main("));
+    let said = text(&["info", "breakpoints"]);
+    let row = |id: &str| {
+        let cells = said.lines().map(|line| line.split('|').map(str::trim));
+        let mut rows = cells.map(Iterator::collect::<Vec<_>>);
+        let row = rows.find(|row| row[0] == id);
+        row.unwrap_or_else(|| panic!("no {id}: {said}"))
+    };
+    assert_eq!(row("3")[1..3], ["main", "set, once"]);
+    assert_eq!(row("1")[1..3], ["app::over", "set"]);
 }

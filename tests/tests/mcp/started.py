@@ -1,5 +1,6 @@
 """What tools do with a program that they start or attach to. Usage: started.py NAME ARGUMENTS..."""
 
+import json
 import os
 import subprocess
 import sys
@@ -150,7 +151,221 @@ async def blocks(tools, program):
     assert then.startswith(f"At event {call['seq']}, {address} is the first byte of a block of 100 bytes"), then
 
 
+async def both(tools, program, **options):
+    """The program recorded with full, and the program live; each as calls name it."""
+    ran = await tools("debug_launch", program=program, args=["4"], full=True, recording="whole", timeoutMs=120_000)
+    assert ran["status"] == "recorded", ran
+    launched = await tools("debug_launch", program=program, args=["4"], recording="calls", **options)
+    return {"recording": "whole"}, {"sessionId": launched["sessionId"]}
+
+
+async def value_of(tools, expression, of):
+    """The value of one expression."""
+    return (await tools("debug_read", targets=[{"variable": expression}], **of))["results"][0]["value"]
+
+
+async def reached(tools, program, source):
+    """until and advance lead to the same places in the program and in a recording of every instruction."""
+    loop, after, prints = (line_of(source, f"/* main: {mark} */") for mark in ("loop", "after", "prints"))
+    whole, now = await both(tools, program, breakAt=["main"])
+    main = (await tools("debug_query", function={"equals": "main"}, **whole))["events"][0]["seq"]
+    await tools("debug_goto", to=main, **whole)
+    for of in (whole, now):
+        for function in ("step", "twice"):
+            stop = await tools("debug_continue", action="advance", location=function, **of)
+            assert stop["function"] == function, stop
+        for line in (None, loop):
+            stop = await tools("debug_continue", action="step-out", **of)
+            assert line in (None, stop["line"]), stop
+        stop = await tools("debug_continue", action="until", **of)
+        assert (stop["function"], stop["line"]) == ("main", after), stop
+        assert await value_of(tools, "total", of) == "12"
+        stop = await tools("debug_continue", action="until", location=f"steps.c:{prints}", **of)
+        assert (stop["function"], stop["line"]) == ("main", prints), stop
+        for wrong in ({"action": "advance"}, {"action": "step-over", "location": "step"}, {"location": "step"}):
+            error = await tools.refused("debug_continue", **wrong, **of)
+            assert error["code"] == "BAD_REQUEST" and "location" in error["message"] and error["hint"], error
+        for wrong in (
+            {"action": "advance", "location": "step", "count": 3},
+            {"action": "until", "count": 2},
+            {"action": "step-out", "count": 2},
+            {"action": "pause", "count": 2},
+        ):
+            error = await tools.refused("debug_continue", **wrong, **of)
+            assert error["code"] == "BAD_REQUEST", error
+            assert error["message"] == "only continue, step-over and step-into take a count", error
+            assert "debug_breakpoint with hitCount, then debug_continue" in error["hint"], error
+        error = await tools.refused("debug_continue", action="step-out", granularity="instruction", **of)
+        assert error["message"] == "only step-over and step-into go by instructions", error
+        for wrong in ({"to": "first", "count": 2}, {"back": "finish", "granularity": "instruction"}):
+            error = await tools.refused("debug_goto", **wrong, **of)
+            assert error["message"] == "only back step and back next take count and granularity", error
+    await tools("debug_session", action="stop", **now)
+    for asked in ({"action": "until"}, {"action": "advance", "location": "twice"}):
+        error = await tools.refused("debug_continue", recording="calls", **asked)
+        assert error["code"] == "NOT_ALLOWED" and 'debug_launch {"full": true}' in error["hint"], error
+
+
+async def arrived(tools, program):
+    """continue with a count stops at that arrival; a condition stops a run backwards, too."""
+    whole, now = await both(tools, program, stopOnEntry=True)
+    await tools("debug_goto", to="first", **whole)
+    for of in (whole, now):
+        made = await tools("debug_breakpoint", add=[{"function": "step"}], **of)
+        for count, n in ((1, "0"), (3, "3")):
+            stop = await tools("debug_continue", **({} if count == 1 else {"count": count}), **of)
+            assert stop["function"] == "step" and await value_of(tools, "n", of) == n, stop
+        await tools("debug_breakpoint", remove=[str(made["breakpoints"][0]["id"])], **of)
+    await tools("debug_breakpoint", add=[{"function": "step", "condition": "n == 1"}], **whole)
+    stop = await tools("debug_goto", back="continue", **whole)
+    assert stop["reason"] == "breakpoint" and await value_of(tools, "n", whole) == "1", stop
+    await tools("debug_session", action="stop", **now)
+
+
+async def running(tools, program, folder):
+    """While the program runs, no function is called and no step begins, and the answers say so; nor is its past known."""
+    end = os.path.join(folder, "ended")
+    launched = await tools("debug_launch", program=program, args=["1", end], recording="runs")
+    of = {"sessionId": launched["sessionId"]}
+    pause = 'debug_continue {"action": "pause"}'
+    error = await tools.refused("debug_write", call="twice(5)", **of)
+    assert error["code"] == "NOT_STOPPED" and pause in error["hint"], error
+    plain = await tools("debug_continue", timeoutMs=300, **of)
+    assert plain == {"sessionId": launched["sessionId"], "status": "running"}, plain
+    for asked, unused in (
+        ({"action": "advance", "location": "step"}, "action and location"),
+        ({"action": "step-over", "count": 2}, "action and count"),
+        ({"action": "until"}, "action"),
+    ):
+        waited = await tools("debug_continue", timeoutMs=300, **asked, **of)
+        assert waited["status"] == "running", waited
+        assert waited["note"].startswith(
+            f"the program ran already: this call only waited for its next stop and did not use {unused}; "
+        ), waited
+        assert pause in waited["note"], waited
+    error = await tools.refused("debug_history", expression="total", **of)
+    assert error["code"] == "NOT_STOPPED" and error["hint"] == f"stop it first: {pause}", error
+    stop = await tools("debug_continue", action="pause", **of)
+    assert stop["status"] == "paused", stop
+    stop = await tools("debug_continue", action="advance", location="twice", **of)
+    assert stop["status"] == "paused" and "note" not in stop, stop
+    with open(end, "w", encoding="utf-8"):
+        pass
+    done = await tools("debug_continue", **of)
+    assert done["status"] == "exited", done
+    # The session is gone, and its recording is not.
+    await tools("debug_session", action="stop", **of)
+    for named in ({}, of):
+        error = await tools.refused("debug_state", **named)
+        assert error["code"] == "NO_SESSION", error
+        asked = json.dumps({"recording": launched["recording"]}, separators=(",", ":"))
+        assert error["hint"].startswith(f"its recording can still be asked: debug_overview {asked}"), error
+        assert error["details"]["recording"] == launched["recording"], error
+    await tools.text("debug_overview", recording=launched["recording"])
+
+
+async def places(tools, program, source):
+    """Breakpoints and watches of a recording have the shape of those of a program."""
+    whole, now = await both(tools, program, stopOnEntry=True)
+    await tools("debug_session", action="stop", **now)
+    line = line_of(source, "static int twice(int n)")
+    await tools("debug_goto", to="first", **whole)
+    (made,) = (await tools("debug_breakpoint", add=[{"function": "twice"}], **whole))["breakpoints"]
+    assert made.pop("address").startswith("0x"), made
+    assert made == {"id": "1", "location": "twice", "function": "twice", "file": source, "line": line}, made
+    (watch,) = (await tools("debug_breakpoint", add=[{"watch": "total"}], **whole))["breakpoints"]
+    assert watch == {"id": "2", "location": "total"}, watch
+    listed = (await tools("debug_breakpoint", **whole))["breakpoints"]
+    assert [one["id"] for one in listed] == ["1", "2"], listed
+    error = await tools.refused("debug_breakpoint", remove=["77"], **whole)
+    assert error["hint"] == "list them with: debug_breakpoint", error
+    left = await tools("debug_breakpoint", remove=["1", "2"], **whole)
+    assert left == {"breakpoints": []}, left
+    # Of a recording of calls, the functions are known.
+    ran = await tools("debug_launch", program=program, args=["2"], recording="of-calls")
+    if ran["status"] == "running":
+        await tools("debug_wait")
+    await tools("debug_session", action="stop")
+    (made,) = (await tools("debug_breakpoint", add=[{"function": "twice"}], recording="of-calls"))["breakpoints"]
+    known = await tools("debug_sql", sql="select addr, file, line from functions where name = 'twice'", recording="of-calls")
+    (row,) = known["rows"]
+    assert made == {
+        "id": "1",
+        "location": "twice",
+        "function": "twice",
+        "address": hex(row["addr"]),
+        "file": row["file"],
+        "line": row["line"],
+    }, made
+
+
+async def beyond(tools, program):
+    """After the end of an answer, there is nothing, and it says so."""
+    await tools("debug_launch", program=program, args=["1"], stopOnEntry=True)
+    for shown in ({}, {"show": []}):
+        said = await tools.text("debug_state", **shown, cursor="99999999")
+        assert said.startswith('(nothing is left at cursor "99999999": the text has '), said
+    listed = await tools("debug_breakpoint", cursor="9")
+    assert listed == {"breakpoints": [], "leftOut": "nothing is left at cursor 9"}, listed
+    await tools("debug_session", action="stop")
+
+
+async def called(tools, program):
+    """Functions of the program are called: at a stop by the program itself, in a recording by a copy of which nothing stays."""
+    whole, now = await both(tools, program, stopOnEntry=True)
+    await tools("debug_goto", to="first", **whole)
+    for of, total, notes in ((whole, "0", ["shout printed: 5!"]), (now, "10", None)):
+        await tools("debug_breakpoint", add=[{"function": "step", "condition": "n == 1"}], **of)
+        await tools("debug_continue", **of)
+        for call, value in (("twice(21) + n", "43"), ("shout(5)", "10"), ("step(5)", "void")):
+            made = await tools("debug_write", call=call, **of)
+            assert made["results"][0]["value"] == value, made
+            assert made.get("notes") == (notes if call == "shout(5)" else None), made
+        assert await value_of(tools, "total", of) == total, of
+        error = await tools.refused("debug_read", targets=[{"variable": "twice(1)"}], **of)
+        assert error["code"] == "EVAL_FAILED" and error["hint"].startswith("debug_write with call"), error
+        for wrong in ({}, {"call": "twice(1)", "targets": [{"variable": "total", "value": 1}]}):
+            error = await tools.refused("debug_write", **wrong, **of)
+            assert error["code"] == "BAD_REQUEST" and "either targets or call" in error["message"], error
+    error = await tools.refused("debug_write", targets=[{"variable": "total", "value": 1}], **whole)
+    assert error["code"] == "NOT_ALLOWED", error
+    await tools("debug_session", action="stop", **now)
+    error = await tools.refused("debug_write", call="twice(2)", recording="calls")
+    assert error["code"] == "EVAL_FAILED" and 'debug_launch {"full": true}' in error["hint"], error
+
+
+async def instructions(tools, program, folder):
+    """At a stop, all instructions up to the next stop are recorded, or until that is ended."""
+    end = os.path.join(folder, "ended")
+    launched = await tools("debug_launch", program=program, args=["1", end], breakAt=["step"])
+    of = {"sessionId": launched["sessionId"]}
+    await tools("debug_breakpoint", add=[{"function": "twice"}], **of)
+    done = await tools("debug_full", action="on", **of)
+    assert done["function"] == "twice" and 1 < done["recorded"]["instructions"] < 50, done
+    assert done["seq"] == done["recorded"]["last_seq"], done
+    left = await tools("debug_full", action="off", **of)
+    assert left["past"] == "that of the whole session again" and left["function"] == "twice", left
+    assert "recorded" not in left, left
+    error = await tools.refused("debug_full", action="off", **of)
+    assert error["code"] == "NOT_ALLOWED" and error["hint"] == "record the next ones: debug_full", error
+    error = await tools.refused("debug_full", count=0, **of)
+    assert error["code"] == "BAD_REQUEST" and error["hint"] == "write a count from 1", error
+    set_now = (await tools("debug_breakpoint", **of))["breakpoints"]
+    await tools("debug_breakpoint", remove=[one["id"] for one in set_now], **of)
+    running = await tools("debug_full", action="on", timeoutMs=1000, **of)
+    assert running["status"] == "running" and "recorded" not in running, running
+    stopped = await tools("debug_full", action="off", **of)
+    assert stopped["status"] == "paused" and stopped["recorded"]["instructions"] > 500, stopped
+    assert any("only in the recording of these" in note for note in stopped["notes"]), stopped
+    with open(end, "w", encoding="utf-8"):
+        pass
+    ran = await tools("debug_continue", **of)
+    assert ran["status"] == "exited" and ran["exitCode"] == 0, ran
+    await tools("debug_session", action="stop", **of)
+
+
 if __name__ == "__main__":
-    scenario = {f.__name__: f for f in (equipped, which_line, pointed, attached, blocks)}[sys.argv[1]]
+    scenarios = (equipped, which_line, pointed, attached, blocks, reached, arrived, running, places, beyond, called, instructions)
+    scenario = {f.__name__: f for f in scenarios}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])
     print(f"{sys.argv[1]}: {done.calls} calls, {done.tokens} tokens")

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use query::compare::Comparison;
+use rustix::fs::{Access, access};
 
 use super::findings::findings;
 use super::{annotations, html, junit, sarif};
@@ -29,10 +30,13 @@ pub struct Formats {
 impl Formats {
     /// Returns whether any is requested: they describe calls.
     pub fn describe_calls(&self) -> bool {
-        self.github
-            || [&self.html, &self.junit, &self.sarif]
-                .iter()
-                .any(|file| file.is_some())
+        self.github || self.files().next().is_some()
+    }
+
+    /// Returns the files to write.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let files = [&self.html, &self.junit, &self.sarif];
+        files.into_iter().filter_map(|file| file.as_deref())
     }
 
     /// Writes the files, and returns what else to print.
@@ -63,6 +67,36 @@ impl Formats {
 
 fn doing(file: &Path) -> String {
     format!("write {}", file.display())
+}
+
+/// Refuses a file that cannot be written, before the work for it.
+///
+/// # Errors
+/// It is a folder, its folder does not exist, or the user must not write it.
+pub fn refuse_unwritable(file: &Path) -> Result<(), Error> {
+    let folder = match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let (at, needed) = match file.metadata() {
+        Ok(meta) if meta.is_dir() => return unwritable(file, "it is a folder", "name a file"),
+        Ok(_) => (file, Access::WRITE_OK),
+        Err(_) if folder.is_dir() => (folder, Access::WRITE_OK | Access::EXEC_OK),
+        Err(_) => {
+            let why = format!("there is no folder {}", folder.display());
+            let word = store::shell::word(&folder.to_string_lossy());
+            return unwritable(file, &why, &format!("make it first: mkdir -p {word}"));
+        }
+    };
+    access(at, needed).or_else(|error| {
+        let why = std::io::Error::from(error).to_string();
+        unwritable(file, &why, "name a file that you may write")
+    })
+}
+
+fn unwritable(file: &Path, why: &str, help: &str) -> Result<(), Error> {
+    let message = format!("cannot {}: {why}", doing(file));
+    Err(Error::usage(message, Some(help.to_owned())))
 }
 
 /// Writes a file, or none.

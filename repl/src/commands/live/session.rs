@@ -2,7 +2,9 @@
 //! afterwards.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use server::location::Target;
 use server::os_text::OsText;
@@ -66,6 +68,7 @@ impl Kept {
             watch: self.captured.watch.clone(),
             probes: Probes::default(),
             no_aslr: false,
+            stdin: None,
         }
     }
 }
@@ -80,6 +83,9 @@ pub struct Launching {
     /// Load the program and its libraries at the same addresses in each run
     #[arg(long)]
     no_aslr: bool,
+    /// Let the program read this file as its standard input [default: /dev/null]
+    #[arg(long, value_name = "FILE")]
+    stdin: Option<PathBuf>,
     /// Set a breakpoint before the program runs: function, file:line or 0xADDRESS; may be repeated
     #[arg(long = "break", value_name = "LOCATION")]
     breaks: Vec<String>,
@@ -110,7 +116,13 @@ pub struct Start {
 
 impl Start {
     pub fn run(&self, link: &Link) -> Result<u8, Error> {
-        self.launching.start(&self.common, link, &self.command)
+        // A prompt may read its lines there.
+        let redirected = match link.is_prompt() {
+            true => None,
+            false => redirected()?,
+        };
+        let launching = &self.launching;
+        launching.start_reading(&self.common, link, &self.command, redirected)
     }
 }
 
@@ -121,6 +133,7 @@ impl Launching {
         self.stops()
             || self.pending
             || self.no_aslr
+            || self.stdin.is_some()
             || self.probing.is_given()
             || !self.displays.is_empty()
             || self.timeout.is_some()
@@ -150,6 +163,19 @@ impl Launching {
     /// # Errors
     /// When the verb fails.
     pub fn start(&self, common: &Common, link: &Link, command: &[OsString]) -> Result<u8, Error> {
+        self.start_reading(common, link, command, None)
+    }
+
+    /// As [`Launching::start`]. Without `--stdin` the program reads the file `redirected`, or else `/dev/null`.
+    fn start_reading(
+        &self,
+        common: &Common,
+        link: &Link,
+        command: &[OsString],
+        redirected: Option<PathBuf>,
+    ) -> Result<u8, Error> {
+        let named = self.stdin.as_deref().map(whole).transpose()?;
+        let stdin = named.or(redirected);
         let terminal = link.terminal();
         if let Some(program) = command.first() {
             target::check_program(program)?;
@@ -166,6 +192,7 @@ impl Launching {
                 recording: Recording {
                     probes: self.probing.probes(self.pending),
                     no_aslr: self.no_aslr,
+                    stdin: stdin.map(|path| path.as_os_str().into()),
                     ..self.kept.recording()
                 },
             },
@@ -183,6 +210,36 @@ impl Launching {
         answer::<verbs::Start>(common, reply, |reply| {
             written(&session_text(reply), terminal)
         })
+    }
+}
+
+/// Returns the whole path of a file that the program is to read.
+fn whole(file: &Path) -> Result<PathBuf, Error> {
+    let failed = |source| Error::io(format!("read {}", file.display()), source);
+    file.canonicalize().map_err(failed)
+}
+
+/// Returns the file that the command's standard input is, as in `start PROGRAM < FILE`. The daemon, which starts the
+/// program, opens it again, so it must still have a name.
+fn redirected() -> Result<Option<PathBuf>, Error> {
+    let open = Path::new("/proc/self/fd/0");
+    let Ok(file) = open.metadata() else {
+        return Ok(None);
+    };
+    if !file.is_file() {
+        return Ok(None);
+    }
+    let path = open.read_link().unwrap_or_default();
+    let is_it = |named: Metadata| (named.dev(), named.ino()) == (file.dev(), file.ino());
+    match path.metadata().is_ok_and(is_it) {
+        true => Ok(Some(path)),
+        false => Err(Error::usage(
+            "the file on standard input has no name any more, so the program cannot read it",
+            Some(
+                "write it to a file: --stdin FILE; or give the program nothing: < /dev/null"
+                    .to_owned(),
+            ),
+        )),
     }
 }
 

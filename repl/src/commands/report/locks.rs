@@ -4,13 +4,16 @@ use std::io::{self, Write};
 
 use query::locks::{LockReport, LockTotal, NotRecorded, Span, Waiter, Who};
 use query::memory::Frame;
+use query::overview::within;
 use server::quantity::{count, duration, grouped};
 
-use super::text::{columns, layout};
-use crate::render::{Paint, Table, Terminal, escaped};
+use super::text::{NAME_COLUMNS, layout};
+use super::told::{Told, frame_within, told};
+use crate::render::{Align, Column, Layout, Paint, Table, Terminal, escaped};
 
-/// Frames of a place that are shown.
-const FRAMES: usize = 3;
+/// A terminal with fewer columns has no room for a lock's name beside the longest wait and hold. The lines below the table
+/// have them, too.
+const WIDE: usize = 100;
 /// Most locks whose longest wait and longest hold are reported.
 const LONGEST: usize = 5;
 /// Most threads that are listed as waiting.
@@ -35,42 +38,65 @@ pub fn locks(
         return not_recorded(out, &found.not_recorded);
     }
     deadlocks(out, found, terminal)?;
-    let names = [
-        "lock",
-        "kind",
-        "taken",
-        "contended",
-        "waited",
-        "longest",
-        "held",
-        "longest",
-    ];
-    let mut table = Table::new(columns(&names));
-    for lock in found.locks.iter().take(limit) {
-        let is_held = !matches!(lock.kind, "condition" | "semaphore" | "futex");
-        table.push(vec![
-            Some(name(lock.name.as_deref(), &lock.lock)),
-            Some(lock.kind.to_owned()),
-            Some(grouped(lock.acquired)),
-            Some(match is_held {
-                true => grouped(lock.contended),
-                false => String::new(),
-            }),
-            Some(total(&lock.waits)),
-            Some(longest(&lock.waits)),
-            Some(total(&lock.holds)),
-            Some(longest(&lock.holds)),
-        ]);
-    }
-    table.flush(out, layout(terminal), terminal.stdout_colour)?;
+    table(out, &found.locks[..limit.min(found.locks.len())], terminal)?;
     if found.locks.len() > limit {
         let more = count((found.locks.len() - limit) as u64, "more lock");
         writeln!(out, "{more}; --limit {} shows them", found.locks.len())?;
     }
     for lock in found.locks.iter().take(limit.min(LONGEST)) {
-        who(out, lock)?;
+        who(out, lock, layout(terminal))?;
     }
     not_recorded(out, &found.not_recorded)
+}
+
+/// Writes a row per lock.
+fn table(out: &mut dyn Write, locks: &[LockTotal], terminal: &Terminal) -> io::Result<()> {
+    let is_wide = !matches!(layout(terminal), Layout::Fit(columns) if columns < WIDE);
+    let names = match is_wide {
+        true => &[
+            "lock",
+            "kind",
+            "taken",
+            "contended",
+            "waited",
+            "longest",
+            "held",
+            "longest",
+        ][..],
+        false => &["lock", "kind", "taken", "contended", "waited", "held"],
+    };
+    let column = |name: &&str| Column {
+        name: (*name).to_owned(),
+        align: match *name {
+            "lock" | "kind" => Align::Left,
+            _ => Align::Right,
+        },
+    };
+    let mut table = Table::new(names.iter().map(column).collect());
+    for lock in locks {
+        table.push(row(lock, is_wide));
+    }
+    table.flush(out, layout(terminal), terminal.stdout_colour)
+}
+
+fn row(lock: &LockTotal, is_wide: bool) -> Vec<Option<String>> {
+    let is_held = !matches!(lock.kind, "condition" | "semaphore" | "futex");
+    let mut row = vec![
+        name(lock.name.as_deref(), &lock.lock),
+        lock.kind.to_owned(),
+        grouped(lock.acquired),
+        match is_held {
+            true => grouped(lock.contended),
+            false => String::new(),
+        },
+    ];
+    for span in [&lock.waits, &lock.holds] {
+        row.push(total(span));
+        if is_wide {
+            row.push(longest(span));
+        }
+    }
+    row.into_iter().map(Some).collect()
 }
 
 /// What could not be recorded.
@@ -97,7 +123,7 @@ fn not_recorded(out: &mut dyn Write, missing: &[NotRecorded]) -> io::Result<()> 
 }
 
 fn name(name: Option<&str>, lock: &str) -> String {
-    name.unwrap_or(lock).to_owned()
+    within(name.unwrap_or(lock), NAME_COLUMNS)
 }
 
 fn total(span: &Span) -> String {
@@ -115,7 +141,7 @@ fn longest(span: &Span) -> String {
 }
 
 /// Who waited longest for a lock, and who held it longest.
-fn who(out: &mut dyn Write, lock: &LockTotal) -> io::Result<()> {
+fn who(out: &mut dyn Write, lock: &LockTotal, layout: Layout) -> io::Result<()> {
     let of = name(lock.name.as_deref(), &lock.lock);
     for (span, did) in [
         (&lock.waits, "waited longest for it"),
@@ -128,14 +154,13 @@ fn who(out: &mut dyn Write, lock: &LockTotal) -> io::Result<()> {
             (Some(owner), true) => format!(", while thread {owner} had it"),
             _ => String::new(),
         };
-        writeln!(
-            out,
-            "{of}: {} {did}, {}{}{owner} (seq {})",
-            thread(longest),
-            duration(span.longest_ns),
-            place(longest),
-            longest.seq
-        )?;
+        let what = Told {
+            subject: &of,
+            does: format!(": {} {did}, {}", thread(longest), duration(span.longest_ns)),
+            frames: &longest.frames,
+            ends: format!("{owner} (seq {})", longest.seq),
+        };
+        told(out, "", &what, layout)?;
     }
     Ok(())
 }
@@ -144,16 +169,6 @@ fn thread(who: &Who) -> String {
     match &who.thread {
         Some(name) => format!("thread {} ({name})", who.tid),
         None => format!("thread {}", who.tid),
-    }
-}
-
-/// ` in work (app.c:17) < main (app.c:30)`
-fn place(who: &Who) -> String {
-    let own = Frame::from_own_code(&who.frames).iter();
-    let frames: Vec<String> = own.take(FRAMES).map(Frame::short_text).collect();
-    match frames.is_empty() {
-        true => String::new(),
-        false => format!(" in {}", frames.join(" < ")),
     }
 }
 
@@ -167,7 +182,7 @@ fn deadlocks(out: &mut dyn Write, found: &LockReport, terminal: &Terminal) -> io
         let head = terminal.stdout_colour.paint(Paint::Heading, escaped(&head));
         writeln!(out, "{head}")?;
         for waiter in circle {
-            writeln!(out, "  {}", waits(waiter))?;
+            waits(out, waiter, layout(terminal))?;
         }
     }
     let is_told = |waiter: &&Waiter| !found.deadlocks.iter().any(|circle| circle.contains(waiter));
@@ -175,7 +190,7 @@ fn deadlocks(out: &mut dyn Write, found: &LockReport, terminal: &Terminal) -> io
     if !others.is_empty() {
         writeln!(out, "waiting at the end:")?;
         for waiter in others.iter().take(WAITING) {
-            writeln!(out, "  {}", waits(waiter))?;
+            waits(out, waiter, layout(terminal))?;
         }
         if others.len() > WAITING {
             let more = count((others.len() - WAITING) as u64, "more thread");
@@ -188,21 +203,26 @@ fn deadlocks(out: &mut dyn Write, found: &LockReport, terminal: &Terminal) -> io
     Ok(())
 }
 
-fn waits(waiter: &Waiter) -> String {
+fn waits(out: &mut dyn Write, waiter: &Waiter, layout: Layout) -> io::Result<()> {
     let lock = name(waiter.name.as_deref(), &waiter.lock);
     let owner = match waiter.who.owner {
         Some(owner) => {
             let taken = Frame::from_own_code(&waiter.owner_frames).first();
-            let taken = taken.map(|frame| format!(", taken in {}", frame.short_text()));
+            let taken = taken.map(|frame| format!(", taken in {}", frame_within(frame, layout)));
             format!("; thread {owner} has it{}", taken.unwrap_or_default())
         }
         None => String::new(),
     };
-    format!(
-        "{} has waited {} for {lock} ({}){}{owner}",
-        thread(&waiter.who),
-        duration(waiter.waited_ns),
-        waiter.kind.name(),
-        place(&waiter.who)
-    )
+    let what = Told {
+        subject: "",
+        does: format!(
+            "{} has waited {} for {lock} ({})",
+            thread(&waiter.who),
+            duration(waiter.waited_ns),
+            waiter.kind.name()
+        ),
+        frames: &waiter.who.frames,
+        ends: owner,
+    };
+    told(out, "  ", &what, layout)
 }

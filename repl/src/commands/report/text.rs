@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use debuginfo::names_function;
 use query::Report;
 use query::overview::{all_within, within};
-use query::report::{FunctionTime, Paths};
+use query::report::{CostNote, FunctionTime, Paths};
 use serde_json::{Value, json};
 use server::quantity::{count, duration, grouped};
 
@@ -167,9 +167,14 @@ fn notes(out: &mut dyn Write, found: &Report, raw: bool) -> io::Result<()> {
         return writeln!(out, "times are as measured, with what recording cost");
     }
     let waited_ns = cost.held_ns + cost.processor_wait_ns;
-    if cost.inside_ns == 0.0 && cost.outside_ns == 0.0 && waited_ns == 0 {
-        return Ok(());
+    if cost.inside_ns != 0.0 || cost.outside_ns != 0.0 || waited_ns != 0 {
+        subtracted(out, cost)?;
     }
+    unknown_waits(out, found)?;
+    rough(out, found)
+}
+
+fn subtracted(out: &mut dyn Write, cost: &CostNote) -> io::Result<()> {
     write!(
         out,
         "subtracted as the cost of recording: {:.0} ns within each call, {:.0} ns in its caller",
@@ -189,7 +194,29 @@ fn notes(out: &mut dyn Write, found: &Report, raw: bool) -> io::Result<()> {
             duration(cost.processor_wait_ns)
         )?;
     }
-    writeln!(out, " (--raw has all of it)")?;
+    writeln!(out, " (--raw has all of it)")
+}
+
+/// Names the threads whose times are with their waits for a processor.
+fn unknown_waits(out: &mut dyn Write, found: &Report) -> io::Result<()> {
+    let unknown: Vec<_> = found.with_unknown_waits().collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let names = unknown.iter().take(NAMES);
+    let mut names: Vec<String> = names.map(|thread| found.thread_name(thread.tid)).collect();
+    if unknown.len() > NAMES {
+        names.push(format!("{} more", unknown.len() - NAMES));
+    }
+    let names = names.join(", ");
+    writeln!(
+        out,
+        "not subtracted, because they are not known: waits for a processor of {}",
+        escaped(&names)
+    )
+}
+
+fn rough(out: &mut dyn Write, found: &Report) -> io::Result<()> {
     let rough = found.rough();
     if !rough.is_empty() {
         let all = || rough.iter().take(NAMES);
