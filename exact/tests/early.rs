@@ -1,42 +1,20 @@
 //! Goal: going to moments far apart changes no answer. Method: copies of the process are made on the way to random moments; then the
 //! writes to a variable that long stretches do not touch are searched, and single steps back are compared with a replay of its own.
 
-use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod recorded;
 
-use exact::{Options, Replay, record};
+use exact::Replay;
 use rand::{Rng, SeedableRng};
 use tempfile::TempDir;
 
-/// Records the program; returns the address of its variable.
-fn recorded(folder: &Path) -> u64 {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/early.c");
-    let program = folder.join("early");
-    let status = Command::new("gcc")
-        .args(["-O1", "-g", "-o"])
-        .arg(&program)
-        .arg(&source)
-        .status();
-    assert!(status.expect("the compiler is installed").success());
-    let options = Options {
-        output: Some(folder.join("output")),
-        input: Some(PathBuf::from("/dev/null")),
-        ..Options::default()
-    };
-    let command = [OsString::from(&program)];
-    let summary = record(&program, &command, folder, options).expect("it can be recorded");
-    assert_eq!((summary.lost, summary.code), (None, Some(0)));
-    let output = fs::read_to_string(folder.join("output")).expect("the output is there");
-    let address = output.trim().trim_start_matches("0x");
-    u64::from_str_radix(address, 16).expect("an address")
-}
+use recorded::recorded;
+
+const SOURCE: &str = include_str!("programs/early.c");
 
 #[test]
 fn moves_on_the_way_change_no_answer() {
     let folder = TempDir::new().expect("a folder");
-    let early = recorded(folder.path());
+    let early = recorded(SOURCE, folder.path());
     let open = || Replay::open(folder.path()).expect("the recording can be opened");
     let mut replay = open();
     let end = replay.end();
@@ -63,7 +41,7 @@ fn moves_on_the_way_change_no_answer() {
 #[test]
 fn steps_back_show_what_a_run_up_to_there_shows() {
     let folder = TempDir::new().expect("a folder");
-    recorded(folder.path());
+    recorded(SOURCE, folder.path());
     let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
     let mut alone = Replay::open(folder.path()).expect("the recording can be opened");
     let mut random = rand::rngs::StdRng::seed_from_u64(9);

@@ -1,13 +1,12 @@
 //! Goal: the last of very many writes is found, wherever they cluster. Method: a program writes a number often, then for a long time only
 //! what lies beside it, then often again; all writes that are found forwards tell which one is the last before a position.
 
-use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod recorded;
 
-use exact::{Options, Replay, record};
+use exact::Replay;
 use tempfile::TempDir;
+
+use recorded::recorded;
 
 const SOURCE: &str = r#"
 #include <stdio.h>
@@ -21,29 +20,10 @@ int main(void) {
 }
 "#;
 
-fn recorded(folder: &Path) -> u64 {
-    let (source, program) = (folder.join("hot.c"), folder.join("hot"));
-    fs::write(&source, SOURCE).expect("the folder is writable");
-    let mut compiler = Command::new("gcc");
-    compiler.args(["-O1", "-o"]).arg(&program).arg(&source);
-    assert!(compiler.status().expect("gcc is installed").success());
-    let options = Options {
-        output: Some(folder.join("output")),
-        input: Some(PathBuf::from("/dev/null")),
-        ..Options::default()
-    };
-    let command = [OsString::from(&program)];
-    let summary = record(&program, &command, folder, options).expect("it can be recorded");
-    assert_eq!((summary.lost, summary.code), (None, Some(0)));
-    let output = fs::read_to_string(folder.join("output")).expect("the output is there");
-    let address = output.trim().trim_start_matches("0x");
-    u64::from_str_radix(address, 16).expect("an address")
-}
-
 #[test]
 fn the_last_of_many_writes_is_found() {
     let folder = TempDir::new().expect("a folder");
-    let hot = recorded(folder.path());
+    let hot = recorded(SOURCE, folder.path());
     let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
     let end = replay.end();
     let all = replay.writes(hot, 4, end, usize::MAX).expect("a search");

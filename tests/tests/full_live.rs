@@ -558,7 +558,7 @@ fn a_thread_that_sleeps_in_the_kernel_is_refused() {
         let message = failure["message"].as_str().expect("a message");
         assert_eq!(
             message,
-            "no instruction can be recorded here: the thread waits in a system call that the kernel goes on with (restart_syscall)"
+            "no instruction can be recorded here: the thread waits in a system call, which the kernel will restart (restart_syscall)"
         );
         let hint = "set a breakpoint behind this place, continue to it, and record the next ones: full 10000";
         assert_eq!(failure["hint"], hint, "{failure:#}");

@@ -318,15 +318,10 @@ mod tests {
     //! program writes once to a page of its own. The copies lie so that the one near a moment is made between the write and the last
     //! copy that is given up.
 
-    use std::ffi::OsString;
-    use std::fs;
-    use std::path::{Path, PathBuf};
-    use std::process::Command;
-
     use tempfile::TempDir;
 
     use super::*;
-    use crate::record::{Options, record};
+    use crate::replay::tested::recorded;
 
     const SOURCE: &str = r#"
 #include <stdio.h>
@@ -338,28 +333,10 @@ int main(void) {
 }
 "#;
 
-    fn recorded(folder: &Path) -> u64 {
-        let (source, program) = (folder.join("once.c"), folder.join("once"));
-        fs::write(&source, SOURCE).unwrap();
-        let mut compiler = Command::new("gcc");
-        compiler.args(["-O1", "-o"]).arg(&program).arg(&source);
-        assert!(compiler.status().unwrap().success());
-        let options = Options {
-            output: Some(folder.join("output")),
-            input: Some(PathBuf::from("/dev/null")),
-            ..Options::default()
-        };
-        let command = [OsString::from(&program)];
-        let summary = record(&program, &command, folder, options).unwrap();
-        assert_eq!((summary.lost, summary.code), (None, Some(0)));
-        let output = fs::read_to_string(folder.join("output")).unwrap();
-        u64::from_str_radix(output.trim().trim_start_matches("0x"), 16).unwrap()
-    }
-
     #[test]
     fn copies_that_are_given_up_hide_no_write() {
         let folder = TempDir::new().unwrap();
-        let once = recorded(folder.path());
+        let once = recorded(SOURCE, folder.path());
         let open = || Replay::open(folder.path()).unwrap();
         let mut replay = open();
         let end = replay.end();

@@ -23,6 +23,8 @@ mod shared;
 mod stacks;
 mod step;
 mod stub;
+#[cfg(test)]
+mod tested;
 mod trace;
 mod unsure;
 mod verify;

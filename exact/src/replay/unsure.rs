@@ -63,15 +63,12 @@ mod tests {
     //! in several ways, also what was there already, and beside it. The search is told of no hit for sure, and asked about all
     //! instructions around them. What others send to the process is taken for nothing of the program.
 
-    use std::ffi::OsString;
-    use std::fs;
-    use std::path::{Path, PathBuf};
     use std::process::Command;
 
     use tempfile::TempDir;
 
     use super::*;
-    use crate::record::{Options, record};
+    use crate::replay::tested::recorded;
 
     const SOURCE: &str = r#"
 #include <stdio.h>
@@ -84,28 +81,10 @@ int main(void) {
 }
 "#;
 
-    fn recorded(folder: &Path) -> u64 {
-        let (source, program) = (folder.join("hot.c"), folder.join("hot"));
-        fs::write(&source, SOURCE).unwrap();
-        let mut compiler = Command::new("gcc");
-        compiler.args(["-O1", "-o"]).arg(&program).arg(&source);
-        assert!(compiler.status().unwrap().success());
-        let options = Options {
-            output: Some(folder.join("output")),
-            input: Some(PathBuf::from("/dev/null")),
-            ..Options::default()
-        };
-        let command = [OsString::from(&program)];
-        let summary = record(&program, &command, folder, options).unwrap();
-        assert_eq!((summary.lost, summary.code), (None, Some(0)));
-        let output = fs::read_to_string(folder.join("output")).unwrap();
-        u64::from_str_radix(output.trim().trim_start_matches("0x"), 16).unwrap()
-    }
-
     #[test]
     fn writes_that_are_not_told_are_found() {
         let folder = TempDir::new().unwrap();
-        let hot = recorded(folder.path());
+        let hot = recorded(SOURCE, folder.path());
         let mut replay = Replay::open(folder.path()).unwrap();
         let end = replay.end();
         let writes = replay.writes(hot, 4, end, usize::MAX).unwrap();
@@ -122,7 +101,7 @@ int main(void) {
     #[test]
     fn signals_from_others_are_not_the_program_s() {
         let folder = TempDir::new().unwrap();
-        recorded(folder.path());
+        recorded(SOURCE, folder.path());
         let mut replay = Replay::open(folder.path()).unwrap();
         let end = replay.end();
         for (number, signal) in (1u64..).zip(["TRAP", "CONT", "INT", "SEGV", "TSTP"]) {

@@ -43,7 +43,7 @@ enum Action {
 
 impl Tool for Full {
     const NAME: &'static str = "debug_full";
-    const DOC: &'static str = "At a stop, execute the thread's next instructions one by one and record all of them, up to the next stop at the latest. Afterwards debug_history, debug_goto, debug_state and debug_sql know everything at each of them, until the program moves on: each seq, that of this answer too, is then one of their own recording. Some 20,000 instructions take a second; after timeoutMs it goes on with status running, until action off ends it.";
+    const DOC: &'static str = "From a stop, record every instruction of the thread, up to the next stop at the latest. Afterwards debug_history, debug_goto and debug_state know everything at each of them, and so does debug_sql after a debug_goto to one, until the program moves on: each seq, that of this answer too, is then one of their own recording. Some 20,000 instructions take a second; after timeoutMs it goes on with status running, until action off ends it.";
     const READ_ONLY: bool = false;
     const ABOUT: About = About::Session;
     type Args = Args;

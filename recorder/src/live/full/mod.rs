@@ -366,7 +366,7 @@ fn refused(why: &str) -> LiveError {
 
 fn waits() -> LiveError {
     LiveError::Motion(debuginfo::Diagnostic {
-        message: "no instruction can be recorded here: the thread waits in a system call that the kernel goes on with (restart_syscall)".to_owned(),
+        message: "no instruction can be recorded here: the thread waits in a system call, which the kernel will restart (restart_syscall)".to_owned(),
         hint: Some(BEHIND_IT.to_owned()),
     })
 }

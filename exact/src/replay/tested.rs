@@ -1,0 +1,27 @@
+//! For tests: programs that print the address of their variable, recorded.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::record::{Options, record};
+
+/// Records a program in C, which prints one address. Returns that.
+pub(super) fn recorded(source: &str, folder: &Path) -> u64 {
+    let (file, program) = (folder.join("program.c"), folder.join("program"));
+    fs::write(&file, source).unwrap();
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-O1", "-o"]).arg(&program).arg(&file);
+    assert!(compiler.status().unwrap().success());
+    let options = Options {
+        output: Some(folder.join("output")),
+        input: Some(PathBuf::from("/dev/null")),
+        ..Options::default()
+    };
+    let command = [OsString::from(&program)];
+    let summary = record(&program, &command, folder, options).unwrap();
+    assert_eq!((summary.lost, summary.code), (None, Some(0)));
+    let output = fs::read_to_string(folder.join("output")).unwrap();
+    u64::from_str_radix(output.trim().trim_start_matches("0x"), 16).unwrap()
+}

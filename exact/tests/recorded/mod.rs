@@ -1,0 +1,28 @@
+//! Programs that print the address of their variable, recorded.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use exact::{Options, record};
+
+/// Records a program in C, which prints one address. Returns that.
+pub fn recorded(source: &str, folder: &Path) -> u64 {
+    let (file, program) = (folder.join("program.c"), folder.join("program"));
+    fs::write(&file, source).expect("the folder is writable");
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-O1", "-o"]).arg(&program).arg(&file);
+    assert!(compiler.status().expect("gcc is installed").success());
+    let options = Options {
+        output: Some(folder.join("output")),
+        input: Some(PathBuf::from("/dev/null")),
+        ..Options::default()
+    };
+    let command = [OsString::from(&program)];
+    let summary = record(&program, &command, folder, options).expect("it can be recorded");
+    assert_eq!((summary.lost, summary.code), (None, Some(0)));
+    let output = fs::read_to_string(folder.join("output")).expect("the output is there");
+    let address = output.trim().trim_start_matches("0x");
+    u64::from_str_radix(address, 16).expect("an address")
+}
