@@ -8,11 +8,12 @@ use std::{
 };
 
 /// The files of both.
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     "runtime.c",
     "allowed.c",
     "ask.c",
     "capture.c",
+    "fronts.c",
     "interpose.c",
     "last.c",
     "limits.c",

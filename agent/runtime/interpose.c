@@ -334,10 +334,12 @@ void hs_setrlimit (void), hs_getrlimit (void), hs_prlimit (void);
 #define OR_REPLACED(name, as, by) { #name, (void *) by, (void **) &hs_original_##as }
 
 /* No functions have these names: code around `syscall` instructions, and where
- * the unwinder and longjmp leave frames, jumps here. */
+ * the unwinder and longjmp leave frames, jumps here; V8 gets a pointer to the
+ * last one. */
 static void * hs_original_hs_before_syscall, * hs_original_hs_after_syscall;
 static void * hs_original_hs_unwinder_leaves, * hs_original_hs_longjmp_leaves;
 static void * hs_original_hs_longjmp_of_musl_leaves;
+static void * hs_original_hs_return_address_at;
 
 const struct hs_replacement hs_replacements[] = {
   REPLACED (hs_before_syscall, hs_before_syscall),
@@ -345,6 +347,7 @@ const struct hs_replacement hs_replacements[] = {
   REPLACED (hs_unwinder_leaves, hs_unwinder_leaves),
   REPLACED (hs_longjmp_leaves, hs_longjmp_leaves),
   REPLACED (hs_longjmp_of_musl_leaves, hs_longjmp_of_musl_leaves),
+  REPLACED (hs_return_address_at, hs_return_address_at),
   REPLACED (write, hs_write),
   REPLACED (writev, hs_writev),
   REPLACED (fork, hs_fork),

@@ -151,10 +151,10 @@ send_again (int signal, siginfo_t * info, ucontext_t * interrupted)
 /* The program has forbidden the thread the time stamp counter by its own
  * system call, and the runtime has just read it: emulates the read, and the
  * thread records nothing from then on. */
-static int
-answer_time (ucontext_t * interrupted)
+int
+hs_answer_time (void * context)
 {
-  greg_t * registers = interrupted->uc_mcontext.gregs;
+  greg_t * registers = ((ucontext_t *) context)->uc_mcontext.gregs;
   const uint8_t * at = (const uint8_t *) registers[REG_RIP];
   uint32_t low, high;
   if ((uint64_t) at - hs_runtime.own_base >= hs_runtime.own_size
@@ -208,7 +208,7 @@ void
 hs_on_fatal (int signal, siginfo_t * info, void * context)
 {
   uint32_t tid;
-  if (signal == SIGSEGV && answer_time (context))
+  if (signal == SIGSEGV && hs_answer_time (context))
     return;
   if ((signal == SIGSEGV || signal == SIGBUS) && answer_touch (context))
     return;
@@ -506,10 +506,21 @@ fill (void * to, uint8_t byte, size_t bytes)
   __asm__ volatile ("rep stosb" : "+D" (to), "+c" (bytes) : "a" (byte) : "memory");
 }
 
+/* Puts a front before the program's handler. The kernel removes a handler that
+ * is to be called once when it calls the front: such a one has none. */
+static void
+put_front (int signal, struct sigaction * action)
+{
+  if (signal == SIGSEGV && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN
+      && !(action->sa_flags & SA_RESETHAND) && !hs_is_in_vfork ())
+    action->sa_handler = (__sighandler_t) hs_front_of ((uint64_t) action->sa_handler);
+}
+
 /* Puts the program's action into the argument for the kernel. */
 static void
 translate_new (int signal, struct sigaction * action)
 {
+  put_front (signal, action);
   if (action->sa_handler == SIG_DFL && is_fatal (signal))
   {
     default_flags[signal] = action->sa_flags;
@@ -563,6 +574,7 @@ hs_sigaction (int signal, const struct sigaction * new, struct sigaction * old)
   }
   else if (had_no_stack)
     found.sa_flags |= SA_ONSTACK;
+  found.sa_handler = (__sighandler_t) hs_behind_front ((uint64_t) found.sa_handler);
   *old = found;
   return result;
 }
@@ -573,6 +585,7 @@ hs_as_program_sees (uint64_t signal, struct hs_kernel_sigaction * action, int is
 {
   if (catching == 0 || signal < 1 || signal >= _NSIG)
     return;
+  action->handler = hs_behind_front (action->handler);
   if (action->handler == (uint64_t) hs_on_fatal)
   {
     uint64_t restores = action->flags & SA_RESTORER;

@@ -942,6 +942,16 @@ hs_enter_go_slow (const struct hs_saved_go * saved)
 }
 #endif
 
+/* Virtual machines that read return addresses from the stack (V8) ask where the
+ * one is that belongs at `location`: that of a hooked call is in the shadow. */
+uint64_t
+hs_return_address_at (uint64_t location)
+{
+  uint64_t found = *(const uint64_t *) location;
+  int is_hooked = found == (uint64_t) hs_leave || found == (uint64_t) hs_leave_xmm;
+  return is_hooked ? location ^ 1UL << HS_SHADOW_BIT : location;
+}
+
 void
 hs_leave_slow (const struct hs_saved_leave * saved, uint64_t with_xmm)
 {

@@ -192,6 +192,7 @@ void hs_enter_go (void);
 void hs_enter_go_slow (const struct hs_saved_go * saved);
 int hs_vfork (void);
 void hs_leave (void);
+uint64_t hs_return_address_at (uint64_t location);
 void hs_leave_xmm (void);
 void hs_record_output (int fd, const char * bytes, uint64_t length);
 void hs_look_for_signals (void);
@@ -243,8 +244,13 @@ void hs_longjmp_of_musl_leaves (void);
 void hs_record_words (uint64_t word1, const volatile uint64_t * words,
                       uint64_t count);
 
+/* fronts.c */
+uint64_t hs_front_of (uint64_t handler);
+uint64_t hs_behind_front (uint64_t handler);
+
 /* last.c */
 void hs_catch_signals (void);
+int hs_answer_time (void * context);
 
 /* What the kernel calls a struct sigaction. */
 struct hs_kernel_sigaction

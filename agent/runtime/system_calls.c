@@ -54,6 +54,9 @@
 #define SYS_fchmodat2 452
 #endif
 
+/* FSCONFIG_SET_BINARY of <linux/mount.h>, which older systems have without it. */
+#define FSCONFIG_SET_BINARY_DATA 2
+
 /* Rule 0 means no rule: it would be a text of no bytes. */
 static const uint16_t rules[][RULES] = {
   [SYS_read] = { RESULT (1, SHOWN) },
@@ -183,7 +186,7 @@ static const uint16_t rules[][RULES] = {
   [SYS_readlinkat] = { TEXT (1), RESULT (2, 1020) },
   [SYS_fchmodat] = { TEXT (1) },
   [SYS_faccessat] = { TEXT (1) },
-  [SYS_ppoll] = { FIXED (0, 32), FIXED (2, 16), MADE (0, 32) },
+  [SYS_ppoll] = { FIXED (0, 32), FIXED (2, 16), FIXED (3, 8), MADE (0, 32) },
   [SYS_pipe2] = { MADE (0, 8) },
   [SYS_recvmmsg] = { FIXED (4, 16) },
   [SYS_fanotify_mark] = { TEXT (4) },
@@ -204,7 +207,8 @@ static const uint16_t rules[][RULES] = {
   [SYS_clone3] = { FIXED (0, 64) },
   [SYS_faccessat2] = { TEXT (1) },
   [SYS_openat2] = { TEXT (1), FIXED (2, 24) },
-  [SYS_epoll_pwait2] = { FIXED (3, 16) },
+  [SYS_epoll_pwait] = { FIXED (4, 8) },
+  [SYS_epoll_pwait2] = { FIXED (3, 16), FIXED (4, 8) },
   [SYS_mount_setattr] = { TEXT (1) },
   [SYS_futex_waitv] = { FIXED (3, 16) },
   [SYS_fchmodat2] = { TEXT (1) },
@@ -380,6 +384,15 @@ show_action (struct reading * reading, const struct call_end * call)
   }
 }
 
+/* Returns the rule for a call, where it may depend on a command. */
+static uint16_t
+rule_of (const struct call_end * call, unsigned n)
+{
+  uint16_t rule = rules[call->number][n];
+  int is_binary = call->number == SYS_fsconfig && (uint32_t) call->arguments[1] == FSCONFIG_SET_BINARY_DATA;
+  return is_binary && rule == TEXT (3) ? COUNTED (3, SHOWN) : rule;
+}
+
 static void
 read_all (struct reading * reading, const struct call_end * call)
 {
@@ -387,7 +400,7 @@ read_all (struct reading * reading, const struct call_end * call)
     return;
   for (unsigned n = 0; n != RULES; n++)
   {
-    uint16_t rule = rules[call->number][n];
+    uint16_t rule = rule_of (call, n);
     if (!(rule & RULE_AT_RETURN) == !call->at_return)
       read_for (reading, rule, call->arguments, call->result);
   }

@@ -1,7 +1,7 @@
 /* The machine code every traced call runs through.
  *
- * Rules of this file: keep every register and the whole red zone of the
- * interrupted code; call nothing on the fast path; use no memory but the
+ * Rules of this file: keep every register, the flags and the whole red zone of
+ * the interrupted code; call nothing on the fast path; use no memory but the
  * thread's ring, its hs_local and the stack below the return slot; be
  * describable to an unwinder at every instruction.
  *
@@ -94,12 +94,37 @@
 8:
 .endm
 
+/* The flags that arithmetic sets, in ax: assembler passes arguments and results
+ * in them. rax must have been saved. */
+.macro flags_to_rax
+    lahf
+    seto %al
+.endm
+.macro flags_from_rax
+    add $0x7f, %al                   /* 1 overflows */
+    sahf
+.endm
+/* Where they are on the fast path: in the red zone of this frame. `pushed` is
+ * how many bytes were pushed since. */
+#define KEPT_FLAGS(pushed) -16 + pushed(%rsp)
+
     .text
     .globl hs_enter, hs_enter_xmm, hs_enter_texts, hs_leave, hs_leave_xmm, hs_vfork, hs_syscall
     .hidden hs_enter, hs_enter_xmm, hs_enter_texts, hs_leave, hs_leave_xmm, hs_vfork, hs_syscall
     .hidden hs_enter_slow, hs_leave_slow, hs_alive, hs_many, hs_original_vfork
     .hidden hs_record_fork, hs_prctl, hs_mlockall, hs_in_sandbox, hs_original_syscall
     .hidden hs_setrlimit, hs_getrlimit, hs_prlimit
+
+/* The registers and flags as they were at a function's entry. rax = the flags. */
+.macro entry_again
+    flags_from_rax
+    pop %rdx
+    .cfi_adjust_cfa_offset -8
+    pop %rcx
+    .cfi_adjust_cfa_offset -8
+    pop %rax
+    .cfi_adjust_cfa_offset -8
+.endm
 
 /* Stack on entry, from %rsp: r11, return slot. r11 = the hs_probe. */
 .macro enter name xmm
@@ -109,10 +134,12 @@
     .cfi_def_cfa %rsp, 16
     push %rax
     .cfi_adjust_cfa_offset 8
+    flags_to_rax
     push %rcx
     .cfi_adjust_cfa_offset 8
     push %rdx
     .cfi_adjust_cfa_offset 8
+    mov %rax, KEPT_FLAGS (0)
     local_to_rcx
     wait_for_the_program
     cmpq $0, hs_alive(%rip)          /* wiped in a forked child */
@@ -179,12 +206,8 @@
     mov %rdx, %r11
     timestamp %r11
     publish %r11, %rax
-    pop %rdx
-    .cfi_adjust_cfa_offset -8
-    pop %rcx
-    .cfi_adjust_cfa_offset -8
-    pop %rax
-    .cfi_adjust_cfa_offset -8
+    mov KEPT_FLAGS (0), %rax
+    entry_again
 .if \xmm
     /* -40+24: the stack is now r11, slot */
     jmp .Lchoose_\name
@@ -202,12 +225,8 @@
     mov %rdx, %r11
     timestamp %r11
     publish %r11, %rax
-    pop %rdx
-    .cfi_adjust_cfa_offset -8
-    pop %rcx
-    .cfi_adjust_cfa_offset -8
-    pop %rax
-    .cfi_adjust_cfa_offset -8
+    mov KEPT_FLAGS (0), %rax
+    entry_again
     pop %r11
     .cfi_adjust_cfa_offset -8
     jmp *-40(%rsp)
@@ -216,6 +235,7 @@
 .Lslow_\name:
     push %rdi
     .cfi_adjust_cfa_offset 8
+    mov KEPT_FLAGS (8), %rdi
     push %rsi
     .cfi_adjust_cfa_offset 8
     push %r8
@@ -238,11 +258,14 @@
     push %rbp
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbp, 0
-    mov %rsp, %rdi
     mov %rsp, %rbp
     .cfi_def_cfa_register %rbp
     and $-16, %rsp
+    push %rdi                        /* twice: the stack stays aligned */
+    push %rdi
+    mov %rbp, %rdi
     call hs_enter_slow               /* rax = where to go; bit 63: hook the return, bit 62: with xmm */
+    pop %rdi
     mov %rbp, %rsp
     .cfi_def_cfa_register %rsp
     pop %rbp
@@ -258,33 +281,29 @@
     .cfi_adjust_cfa_offset -8
     pop %rsi
     .cfi_adjust_cfa_offset -8
-    mov (%rsp), %rdi
-    lea 8(%rsp), %rsp
+    mov %rdi, %rcx
+    pop %rdi
     .cfi_adjust_cfa_offset -8
     mov %rax, %rdx
     btr $63, %rax
     btr $62, %rax
     mov %rax, -8(%rsp)               /* = -40(slot) */
+    mov %rcx, %rax
     bt $63, %rdx
     jnc 4f
     bt $62, %rdx
-    pop %rdx
-    .cfi_adjust_cfa_offset -8
-    pop %rcx
-    .cfi_adjust_cfa_offset -8
-    pop %rax
-    .cfi_adjust_cfa_offset -8
+    jc 5f
+    entry_again
     pop %r11
     .cfi_adjust_cfa_offset -8
-    jc .Lcall_xmm
     jmp .Lcall
     .cfi_adjust_cfa_offset 32
-4:  pop %rdx
+5:  entry_again
+    pop %r11
     .cfi_adjust_cfa_offset -8
-    pop %rcx
-    .cfi_adjust_cfa_offset -8
-    pop %rax
-    .cfi_adjust_cfa_offset -8
+    jmp .Lcall_xmm
+    .cfi_adjust_cfa_offset 32
+4:  entry_again
     pop %r11
     .cfi_adjust_cfa_offset -8
     jmp *-40(%rsp)
@@ -308,10 +327,12 @@
     OWN_CFA(8)
     push %rax
     OWN_CFA(16)
+    flags_to_rax
     push %rdx
     OWN_CFA(24)
     push %rcx
     OWN_CFA(32)
+    mov %rax, KEPT_FLAGS (0)
     local_to_rcx
     wait_for_the_program
     cmpq $0, hs_alive(%rip)
@@ -356,6 +377,8 @@
     mov (%rax), %rax
     mov %rax, 24(%rsp)
     RA_IN_SLOT
+    mov KEPT_FLAGS (0), %rax
+    flags_from_rax
     pop %rcx
     OWN_CFA(24)
     pop %rdx
@@ -367,6 +390,7 @@
     OWN_CFA(32)
 3:  push %rsi
     OWN_CFA(40)
+    mov KEPT_FLAGS (8), %rsi
     push %rdi
     OWN_CFA(48)
     push %r8
@@ -387,15 +411,18 @@
     OWN_CFA(112)
     push %r15
     OWN_CFA(120)
-    mov $\xmm, %esi
     push %rbp
     OWN_CFA(128)
     .cfi_escape 0x10, 6, 3, 0x08, 129, 0x1c /* rbp at CFA - 129: const1u 129 minus */
-    mov %rsp, %rdi
     mov %rsp, %rbp
     .cfi_def_cfa %rbp, 129
     and $-16, %rsp
+    push %rsi                        /* twice: the stack stays aligned */
+    push %rsi
+    mov %rbp, %rdi
+    mov $\xmm, %esi
     call hs_leave_slow
+    pop %rax
     mov %rbp, %rsp
     OWN_CFA(128)
     pop %rbp
@@ -415,6 +442,7 @@
     OWN_CFA(40)
     pop %rsi
     OWN_CFA(32)
+    mov %rax, KEPT_FLAGS (0)
     jmp 2b
 .endm
 
@@ -432,10 +460,12 @@ hs_enter_texts:
     .cfi_def_cfa %rsp, 16
     push %rax
     .cfi_adjust_cfa_offset 8
+    flags_to_rax
     push %rcx
     .cfi_adjust_cfa_offset 8
     push %rdx
     .cfi_adjust_cfa_offset 8
+    mov %rax, KEPT_FLAGS (0)
     jmp .Lslow_hs_enter
     .cfi_endproc
     .size hs_enter_texts, . - hs_enter_texts

@@ -4,35 +4,95 @@ Usage: host.py FOLDER-OF-THE-FRIDA-PACKAGE
 Requests: {"op": "attach", "pid"}, {"op": "load", "source"}, {"op": "call", "name", "argument"}, {"op": "detach"}.
 Answers: {"ok": value} or {"error": text, "timed_out": bool}; the first answer comes without a request and describes Frida and Python.
 Ends after detach, or at the end of stdin.
+
+It uses the package's extension module alone: what the package puts around it (asyncio, ssl, inspect) takes as long to import as Frida
+takes to start.
 """
 import json
 import os
 import sys
+import threading
 
-sys.path.insert(0, sys.argv[1])
-import frida  # noqa: E402
+sys.path.insert(0, os.path.join(sys.argv[1], "frida"))
+import _frida  # noqa: E402
+
+
+def waited(method, *arguments):
+    """Calls a method of Frida that takes a callback, and returns what the callback is given."""
+    done = threading.Event()
+    outcome = []
+
+    def complete(result, error):
+        outcome.extend((result, error))
+        done.set()
+
+    method(*arguments, complete)
+    done.wait()
+    result, error = outcome
+    if error is not None:
+        raise error
+    return result
+
+
+class ScriptError(Exception):
+    """What the script threw, without its location."""
+
+
+class Calls:
+    """Calls of the script's functions, one at a time: https://frida.re/docs/javascript-api/#rpc."""
+
+    def __init__(self, script):
+        self.script = script
+        self.answered = threading.Event()
+        self.outcome = None
+        script.on("message", self.receive)
+        script.on("destroyed", lambda *_: self.finish("error", "the script has been destroyed"))
+
+    def receive(self, text, _data):
+        message = json.loads(text)
+        payload = message.get("payload")
+        if message["type"] == "send" and isinstance(payload, list) and payload[:1] == ["frida:rpc"]:
+            self.finish(payload[2], payload[3] if len(payload) > 3 else None)
+
+    def finish(self, kind, value):
+        self.outcome = kind, value
+        self.answered.set()
+
+    def call(self, name, argument):
+        if self.script.is_destroyed():
+            raise ScriptError("the script has been destroyed")
+        self.answered.clear()
+        self.script.post(json.dumps(["frida:rpc", 1, "call", name, [argument]]), None)
+        self.answered.wait()
+        kind, value = self.outcome
+        if kind == "error":
+            raise ScriptError(value)
+        return value
 
 
 class Host:
     def __init__(self):
+        self.devices = _frida.get_device_manager()
         self.session = None
-        self.script = None
+        self.calls = None
 
     def attach(self, pid):
-        self.session = frida.get_local_device().attach(pid)
+        device = waited(self.devices.get_device_by_type, "local", 0)
+        self.session = waited(device.attach, pid, _frida.SessionOptions())
 
     def load(self, source):
-        self.script = self.session.create_script(source)
-        self.script.load()
+        script = waited(self.session.create_script, source, _frida.ScriptOptions())
+        self.calls = Calls(script)
+        waited(script.load)
 
     def call(self, name, argument):
-        return getattr(self.script.exports_sync, name)(argument)
+        return self.calls.call(name, argument)
 
     def detach(self):
         # This unloads the script too.
-        self.session.detach()
+        waited(self.session.detach)
         # Frida cleans up by borrowing a thread of the process; the process must not run before that is done.
-        frida.shutdown()
+        waited(self.devices.close)
 
 
 def answer(host, request):
@@ -40,17 +100,14 @@ def answer(host, request):
     try:
         return {"ok": getattr(host, operation)(**request)}
     except Exception as error:  # the recorder explains any exception to the user
-        # The text of the script's exception, without its location.
-        thrown = isinstance(error, frida.core.RPCException)
         # ProcessNotRespondingError is how Frida reports a timeout while it waits for the process.
-        late = isinstance(error, (frida.TimedOutError, frida.ProcessNotRespondingError))
-        message = f"{error.args[0] if thrown else error}" or type(error).__name__
-        return {"error": message, "timed_out": late}
+        late = isinstance(error, (_frida.TimedOutError, _frida.ProcessNotRespondingError))
+        return {"error": f"{error}" or type(error).__name__, "timed_out": late}
 
 
 def main():
     host = Host()
-    print(json.dumps({"ok": {"version": frida.__version__, "python": sys.executable}}), flush=True)
+    print(json.dumps({"ok": {"version": _frida.__version__, "python": sys.executable}}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
         last = request["op"] == "detach"

@@ -1,5 +1,5 @@
 //! Goal: the helper distinguishes what Frida refused for good from what may succeed at another attempt. Method: `script/host.py`
-//! drives a package called frida that only refuses, in Frida's own classes.
+//! drives an extension module that only refuses, in Frida's own classes.
 
 use std::fs;
 use std::io::Write;
@@ -9,25 +9,27 @@ use serde_json::{Value, json};
 
 const REFUSING: &str = "
 __version__ = '0'
-class core:
-    class RPCException(Exception): pass
 class TimedOutError(Exception): pass
 class ProcessNotRespondingError(Exception): pass
 class ProcessNotFoundError(Exception): pass
 REFUSALS = [TimedOutError('late'), ProcessNotRespondingError('no sign of life'), ProcessNotFoundError('it timed out, it says')]
+class SessionOptions: pass
 class Device:
-    def attach(self, pid):
-        raise REFUSALS[pid]
-def get_local_device():
-    return Device()
-def shutdown():
-    pass
+    def attach(self, pid, options, done):
+        done(None, REFUSALS[pid])
+class DeviceManager:
+    def get_device_by_type(self, kind, timeout, done):
+        done(Device(), None)
+def get_device_manager():
+    return DeviceManager()
 ";
 
 #[test]
 fn frida_says_by_its_class_that_it_took_too_long() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("frida.py"), REFUSING).unwrap();
+    let package = folder.path().join("frida");
+    fs::create_dir(&package).unwrap();
+    fs::write(package.join("_frida.py"), REFUSING).unwrap();
     let mut host = Command::new("python3")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/script/host.py"))
         .arg(folder.path())

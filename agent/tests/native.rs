@@ -208,6 +208,7 @@ cases! {
     output_is_recorded_as_it_was_written
     exec_is_recorded_before
     returns_are_hooked_where_there_is_a_shadow
+    return_addresses_are_found
 }
 
 /// The program running one case over the recorder's memory.

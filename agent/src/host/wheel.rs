@@ -251,28 +251,30 @@ impl Drop for WheelHost {
 mod tests {
     use super::*;
 
-    /// A package that attaches, and whose `shutdown` never returns.
+    /// An extension module that attaches, and whose device manager never closes.
     const HANGING: &str = "
 import time
 __version__ = '0'
-class core:
-    class RPCException(Exception): pass
 class TimedOutError(Exception): pass
 class ProcessNotRespondingError(Exception): pass
+class SessionOptions: pass
 class Session:
-    def detach(self): pass
+    def detach(self, done): done(None, None)
 class Device:
-    def attach(self, pid): return Session()
-def get_local_device():
-    return Device()
-def shutdown():
-    time.sleep(1000000)
+    def attach(self, pid, options, done): done(Session(), None)
+class DeviceManager:
+    def get_device_by_type(self, kind, timeout, done): done(Device(), None)
+    def close(self, done): time.sleep(1000000)
+def get_device_manager():
+    return DeviceManager()
 ";
 
     /// Has the hanging Frida leave a process.
     fn left(pid: i32) -> Result<()> {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("frida.py"), HANGING).unwrap();
+        let package = folder.path().join("frida");
+        fs::create_dir(&package).unwrap();
+        fs::write(package.join("_frida.py"), HANGING).unwrap();
         let mut host = WheelHost::with(folder.path().to_owned()).unwrap();
         host.patience = Duration::from_millis(300);
         host.attach(pid).unwrap();

@@ -1,11 +1,12 @@
 /* Calls with every register known, and functions that see every register.
  * struct state (registers.c): 16 general registers in the order of their
- * numbers, 16 words of stack, 8 masks, 32 vectors of 64 bytes. */
+ * numbers, 16 words of stack, 8 masks, 32 vectors of 64 bytes, the flags. */
 
 #define GPR 0
 #define STACK 128
 #define MASK 256
 #define VECTOR 320
+#define FLAGS 2368
 
 .macro each_gpr op:vararg
     \op rax, 0
@@ -70,12 +71,16 @@
 .endm
 
 .macro save_all name
+    pushfq
+    popq \name + FLAGS(%rip)
     each_gpr save_one \name
     mov %rsp, \name + GPR + 32(%rip)
     vectors_of \name, save
 .endm
 .macro load_all name
     vectors_of \name, load
+    pushq \name + FLAGS(%rip)
+    popfq
     each_gpr load_one \name
 .endm
 

@@ -7,6 +7,7 @@ struct state
 {
   uint64_t gpr[16], stack[16], mask[8];
   uint8_t vector[32][64];
+  uint64_t flags;
 } __attribute__ ((aligned (64)));
 
 struct state put, seen, give, got;
@@ -19,6 +20,10 @@ void capture (void);
 void jump_on (void);
 void jump_on_twice (void);
 
+/* The flags that instructions which compute set: CF, PF, AF, ZF, SF and OF. */
+#define COMPUTED 0x8d5
+#define ALWAYS_SET 0x202 /* the reserved bit and IF */
+
 enum { RAX = 0, RCX = 1, RDX = 2, RSP = 4, RSI = 6, RDI = 7, R8 = 8, R9 = 9 };
 
 static void
@@ -27,6 +32,7 @@ choose_values (struct state * state, uint64_t seed)
   uint64_t * words = (uint64_t *) state;
   for (size_t i = 0; i < sizeof (*state) / 8; i++)
     words[i] = seed + i * 0x9e3779b97f4a7c15;
+  state->flags = (state->flags & COMPUTED) | ALWAYS_SET;
 }
 
 /* Compares what such a processor has of the two. */
@@ -35,6 +41,7 @@ check_same (const struct state * a, const struct state * b)
 {
   for (int i = 0; i < 16; i++)
     CHECK (i == RSP || a->gpr[i] == b->gpr[i], "register %d", i);
+  CHECK (a->flags == b->flags, "flags %#lx, not %#lx", b->flags, a->flags);
   for (int i = 0; i < 8 && vector_width == 2; i++)
     CHECK (a->mask[i] == b->mask[i], "k%d", i);
   for (int i = 0; i < (vector_width == 2 ? 32 : 16); i++)
@@ -83,6 +90,7 @@ case_registers_are_kept (void)
 {
   struct tape tape = { 0 };
   void * stubs[] = { traced ((void *) capture, 1, 0, 0), traced ((void *) capture, 2, 8, 1) };
+  _Static_assert (offsetof (struct state, flags) == 2368, "FLAGS in asm.S");
   look_at_the_processor ();
   for (; vector_width >= 0; vector_width--)
   {

@@ -69,3 +69,24 @@ case_returns_are_hooked_where_there_is_a_shadow (void)
 #define CHECK_RANGE(base, bytes) check_range (base, bytes);
   EXPECTED_SHADOWS (CHECK_RANGE)
 }
+
+static uint64_t (* return_address_at) (uint64_t);
+
+/* Returns 1 if the return address is found. */
+static NOINLINE uint64_t
+look_at_return_address (uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+{
+  (void) a, (void) b, (void) c, (void) d, (void) e, (void) f;
+  return *(const uint64_t *) return_address_at (SLOT ()) == (uint64_t) shim_returns;
+}
+
+/* The call is not hooked; it is; it is with vectors. */
+void
+case_return_addresses_are_found (void)
+{
+  void * looks = (void *) look_at_return_address;
+  void * targets[] = { looks, traced (looks, 1, 0, 0), traced (looks, 2, 0, 1) };
+  return_address_at = replacement ("hs_return_address_at", NULL);
+  for (int i = 0; i < 3; i++)
+    EQUAL (shim (0, 0, 0, 0, 0, 0, targets[i]), 1);
+}
