@@ -49,7 +49,7 @@ pub(crate) use self::manifest::{
 pub use self::program::why_not_recorded;
 pub(crate) use self::{
     live_side::{Controlled, LiveSide, publish, space_of},
-    prepare::prepare,
+    prepare::{prepare, run_of},
     program::{check_mapped, refuse_full, way_into},
     run::folder_bytes,
     stopper::Stopper,
@@ -220,6 +220,7 @@ fn lay_out(
     plan: &mut Plan,
     observer: &dyn Observer,
 ) {
+    prepared.tell(plan);
     if base != 0 {
         armer.lay_out(prepared, base, plan);
     } else if prepared.region_bytes() != 0 {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use debuginfo::prototypes::{Prototype, is_c_library, prototype};
-use debuginfo::{EntryFrame, Module, PltEntry, SymbolKind, function_name};
+use debuginfo::{EntryFrame, Module, PltEntry, Symbol, SymbolKind, function_name};
 use store::control::{FunctionDef, Param, ParameterPlace, RetPlace, SecondPlace, ValueKind};
 
 use super::conventions::refused_by_name;
@@ -225,12 +225,16 @@ fn from_dwarf(function: &debuginfo::Function) -> Candidate {
 }
 
 /// The functions that a module's debug information does not describe. Without a pattern that selects them, those which the program's
-/// author did not write are left out, and assembler that no unwind table describes.
+/// author did not write are left out, assembler that no unwind table describes, and what lies between functions that are described.
 fn undescribed(module: &Module, filter: &Filter, is_system: bool) -> Vec<Candidate> {
     if is_system {
         return Vec::new();
     }
     let mut found = module.undescribed_functions();
+    if filter.has_patterns() {
+        let beside = module.functions_beside_entries().into_iter();
+        found.extend(beside.filter(|symbol| !is_made_by_compilers(symbol)));
+    }
     found.retain(|symbol| !START_UP.contains(&symbol.linkage.as_str()));
     if !filter.has_patterns() {
         let has_one = |names: &[&str]| {
@@ -245,18 +249,22 @@ fn undescribed(module: &Module, filter: &Filter, is_system: bool) -> Vec<Candida
         let is_rust = functions.iter().any(is_start);
         found.retain(|symbol| {
             let linkage = symbol.linkage.as_str();
-            let is_made = |start: &&str| symbol.name.starts_with(*start);
             let is_entry_of_rust = is_rust && linkage == "main";
             let is_own = !is_entry_of_rust && !LINKED_IN.contains(&linkage);
-            // Compilers say how their code is unwound. Assembler that says nothing may return in flags, which a hook changes.
+            // Compilers say how their code is unwound. Assembler that says nothing may use its return address, which a hook changes.
             let is_compiled = || matches!(module.entry_frame(symbol.svma), EntryFrame::Call);
-            is_own && !MADE_BY_COMPILERS.iter().any(is_made) && is_compiled()
+            is_own && !is_made_by_compilers(symbol) && is_compiled()
         });
     }
     let found = found.into_iter();
     found
         .map(|symbol| unknown(symbol.svma.0, symbol.size, symbol.name, symbol.linkage))
         .collect()
+}
+
+fn is_made_by_compilers(symbol: &Symbol) -> bool {
+    let mut starts = MADE_BY_COMPILERS.iter();
+    starts.any(|start| symbol.name.starts_with(*start))
 }
 
 fn from_symbols(module: &Module, is_system: bool) -> Vec<Candidate> {

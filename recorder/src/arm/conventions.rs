@@ -201,11 +201,25 @@ fn saves_all_registers(code: &[u8]) -> bool {
         })
 }
 
+/// How the names begin of functions that the code which HotSpot generates calls without noting from where: classes, and two functions.
+const CALLED_BY_HOTSPOT: [&str; 8] = [
+    "_ZN18InterpreterRuntime",
+    "_ZN8Runtime1",
+    "_ZN11OptoRuntime",
+    "_ZN13SharedRuntime",
+    "_ZN14Deoptimization",
+    "_ZN12JVMCIRuntime",
+    "_ZN20SafepointSynchronize29handle_polling_page_exception",
+    "_ZN20ThreadSafepointState29handle_polling_page_exception",
+];
+
 /// The code of a module that belongs to languages whose garbage collectors look up return addresses on stacks.
 #[derive(Clone, Debug, Default)]
 pub struct Collected {
     go: std::ops::Range<u64>,
     has_ocaml: bool,
+    is_of_mono: bool,
+    is_hotspot: bool,
 }
 
 impl Collected {
@@ -222,6 +236,8 @@ impl Collected {
         Collected {
             go,
             has_ocaml: elf.address_of("caml_frametable").is_some(),
+            is_of_mono: elf.address_of("mono_aot_file_info").is_some(),
+            is_hotspot: elf.address_of("JNI_CreateJavaVM").is_some(),
         }
     }
 
@@ -232,9 +248,23 @@ impl Collected {
                 "it is Go: its stacks move, and its garbage collector looks up return addresses",
             );
         }
+        if self.is_of_mono {
+            return Some("Mono compiled it, which looks up return addresses");
+        }
+        if self.is_hotspot && is_called_by_hotspot(linkage) {
+            return Some(
+                "code that HotSpot generates calls it, and HotSpot looks up the return address",
+            );
+        }
         (self.has_ocaml && is_ocaml(linkage))
             .then_some("it is OCaml, whose garbage collector looks up return addresses")
     }
+}
+
+fn is_called_by_hotspot(linkage: &str) -> bool {
+    CALLED_BY_HOTSPOT
+        .iter()
+        .any(|start| linkage.starts_with(start))
 }
 
 /// Returns whether the function was compiled from OCaml (`camlList__map_123`, `caml_curry2_1_app`) and is not part of
@@ -273,6 +303,14 @@ mod tests {
         ] {
             assert!(refused_by_name(name).is_some(), "{name}");
         }
+        for name in [
+            "_ZN18InterpreterRuntime3ldcEP10JavaThreadb",
+            "_ZN20ThreadSafepointState29handle_polling_page_exceptionEv",
+        ] {
+            assert!(is_called_by_hotspot(name), "{name}");
+            assert!(refused_by_name(name).is_none(), "{name}");
+        }
+        assert!(!is_called_by_hotspot("_ZN11InterpreterC1Ev"));
         for name in ["_dl_runtime", "__x86_indirect", "dlopen2", "caml_callback2"] {
             assert!(refused_by_name(name).is_none(), "{name}");
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use debuginfo::{Diagnostic, Glob, function_name};
+use debuginfo::{Diagnostic, Glob, function_name, prototypes};
 
 use super::also::Also;
 use crate::{Error, Result};
@@ -48,6 +48,15 @@ impl Subject<'_> {
         glob.matches_function(self.name)
             || glob.matches(self.linkage)
             || self.aliases.iter().any(|alias| glob.matches(alias))
+            || self.in_sources().any(|name| glob.matches(name))
+    }
+
+    /// The names that sources have for a function of the C library, where headers put another one in its place.
+    fn in_sources(&self) -> impl Iterator<Item = &str> {
+        let exported = self.aliases.iter().map(String::as_str);
+        let exported = exported.chain([self.linkage]);
+        let exported = exported.filter(|_| is_c_library(self.module));
+        exported.flat_map(prototypes::in_sources)
     }
 }
 
@@ -410,6 +419,25 @@ mod tests {
         let none = Filter::new(&[], &["free".to_owned()]).unwrap();
         let none = none.and_also(also);
         assert!(none.wants_by_name(of("malloc")) && !none.wants_by_name(of("free")));
+    }
+
+    #[test]
+    fn functions_that_headers_put_in_place_of_others_have_their_names() {
+        let is_wanted = |pattern: &str, name: &'static str, module: &'static str| {
+            let subject = Subject {
+                name,
+                linkage: name,
+                aliases: &[],
+                file: None,
+                module: Path::new(module),
+            };
+            let filter = Filter::new(&[pattern.to_owned()], &[]).unwrap();
+            filter.wants_by_name(subject)
+        };
+        assert!(is_wanted("printf", "__printf_chk", "/lib/libc.so.6"));
+        assert!(is_wanted("sscan*", "__isoc99_sscanf", "/lib/libc.so.6"));
+        assert!(!is_wanted("fprintf", "__printf_chk", "/lib/libc.so.6"));
+        assert!(!is_wanted("printf", "__printf_chk", "/lib/libz.so.1"));
     }
 
     #[test]

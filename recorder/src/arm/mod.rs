@@ -12,6 +12,7 @@ pub mod modules;
 pub mod own_calls;
 pub mod patch;
 mod prototypes;
+mod resolvers;
 pub mod stubs;
 pub mod sweeps;
 mod system_calls;

@@ -21,7 +21,7 @@ use super::{
     filter::Filter,
     golang,
     judge::Judge,
-    leavers, prototypes,
+    leavers, prototypes, resolvers,
     stubs::{Patch, Probe, Region},
     sweeps::Sweep,
     system_calls::{self, Before, Site},
@@ -42,7 +42,12 @@ use crate::{
 const AROUND_CALLS: [&str; 2] = ["hs_before_syscall", "hs_after_syscall"];
 
 /// Libraries, by name prefix, whose functions may be replaced.
-const REPLACED_IN: [&str; 3] = ["libc.so", "ld-linux", "libgcc_s.so"];
+const REPLACED_IN: [&str; 3] = ["libc.so", LINKER, "libgcc_s.so"];
+/// glibc's dynamic linker, by name prefix.
+const LINKER: &str = "ld-linux";
+/// A function that the dynamic linker also has, for itself: it does not set the program's errno. The symbols of both come with debug
+/// files.
+const ALSO_IN_LINKER: &str = "__libc_sigaction";
 
 /// The chosen functions of a module that are fit to patch. Memory for their stubs is still to be reserved.
 #[derive(Debug)]
@@ -53,6 +58,8 @@ pub struct Prepared {
     system_calls: Vec<Site>,
     leavers: Vec<leavers::Site>,
     addresses: Vec<(u64, u64)>,
+    /// A variable of the module, and the function of the runtime that it has to point to.
+    resolver: Option<(u64, u64)>,
     /// The branches of the module that forbid patches, once swept.
     sweep: Option<Sweep>,
     anchor: Range<u64>,
@@ -124,6 +131,11 @@ impl Patch {
 }
 
 impl Prepared {
+    /// Moves to `plan` what needs no memory near the module.
+    pub fn tell(&mut self, plan: &mut Plan) {
+        plan.words.extend(self.resolver.take());
+    }
+
     /// Returns how many bytes of code memory are needed near the module; 0 if nothing is to be armed.
     pub fn region_bytes(&self) -> u64 {
         let functions = self.probes.len() + self.replacements.len() + self.leavers.len();
@@ -193,6 +205,7 @@ impl Armer {
             system_calls: Vec::new(),
             leavers: Vec::new(),
             addresses: Vec::new(),
+            resolver: None,
             sweep: None,
             anchor: module.file.range.clone(),
             skipped: Vec::new(),
@@ -276,6 +289,9 @@ impl Armer {
             && self.way != Way::LoaderForGo
         {
             prepared.leavers = leavers::find(module, elf);
+            let started = self.started.as_ref();
+            prepared.resolver =
+                started.and_then(|started| resolvers::find(module, elf, &started.replacements));
         }
         self.prepare_system_calls(module, prepared);
     }
@@ -311,7 +327,10 @@ impl Armer {
         let sweep = prepared.sweep.take();
         let sweep = sweep.unwrap_or_else(|| Sweep::of(elf, &[]));
         let judge = Judge::new(module, elf, &sweep);
-        for replacement in &started.replacements {
+        let is_linker = is_named(module, LINKER);
+        let of_module =
+            |replacement: &&Replacement| !is_linker || replacement.name != ALSO_IN_LINKER;
+        for replacement in started.replacements.iter().filter(of_module) {
             let Some(symbol) = symbols
                 .iter()
                 .find(|symbol| symbol.linkage == replacement.name)
@@ -345,11 +364,8 @@ impl Armer {
     }
 
     fn is_replaced_in(&self, module: &LoadedModule) -> bool {
-        let path = &module.file.path;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_library =
-            module.is_system && REPLACED_IN.iter().any(|start| name.starts_with(start));
-        is_library || self.alone.as_ref() == Some(path)
+        let is_library = REPLACED_IN.iter().any(|start| is_named(module, start));
+        module.is_system && is_library || self.alone.as_ref() == Some(&module.file.path)
     }
 
     /// Lays out a prepared module's code at `base` and assigns ids to its functions.
@@ -606,6 +622,11 @@ impl Prepared {
                 .push(skipped(self.module, def.svma, &def.name, reason)),
         }
     }
+}
+
+fn is_named(module: &LoadedModule, start: &str) -> bool {
+    let name = module.file.path.file_name().unwrap_or_default();
+    name.to_string_lossy().starts_with(start)
 }
 
 /// Adds the stubs before system calls to which the displaced instructions of other patches lead. Returns them by

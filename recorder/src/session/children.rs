@@ -4,7 +4,6 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
-    process::Child,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -95,10 +94,11 @@ fn record_set(
         // It has no recording, and its name is free again.
         let _ = std::fs::remove_dir_all(log.dir());
     }
-    let (watch, recorder) = started?;
+    let watch = started?;
     let exit = watch.wait_for_end();
     let duration_ns = begun.elapsed().as_nanos() as u64;
-    if recorder.is_none() {
+    // A recorder tells the end before the kernel reports it to us. There may be none any more.
+    if !is_end_told(log.dir(), watch.pid()) {
         tell_end(&log, watch.pid(), exit);
     }
     Ok(SetOutcome {
@@ -109,14 +109,14 @@ fn record_set(
     })
 }
 
-/// Starts the program and its recorder; without one it has ended before its first instruction.
+/// Starts the program and its recorder, unless it has ended before its first instruction.
 fn start(
     options: &RecordOptions,
     argv: &[OsString],
     signals: &ChildSignals,
     log: &Arc<ProcessLog>,
     command: Vec<OsString>,
-) -> Result<(ExitWatch, Option<Child>)> {
+) -> Result<ExitWatch> {
     let check = |exe: &Path| way_into(exe).map(drop);
     let surroundings = (&Stdio::Inherit, &options.surroundings);
     let (started, _) = spawn::start(argv, signals, surroundings, check, check_mapped)?;
@@ -124,14 +124,14 @@ fn start(
     let parked = match started {
         Started::Ended(pid) => {
             tell_begin(log, pid, argv)?;
-            return Ok((watch(pid)?, None));
+            return watch(pid);
         }
         Started::Parked(parked) => parked,
     };
     let pid = parked.pid;
     let handed = tell_begin(log, pid, argv).and_then(|()| hand_over(log, parked, command));
     match handed {
-        Ok(child) => Ok((watch(pid)?, Some(child))),
+        Ok(()) => watch(pid),
         Err(error) => {
             spawn::kill(pid);
             Err(error)
@@ -139,7 +139,7 @@ fn start(
     }
 }
 
-fn hand_over(log: &Arc<ProcessLog>, parked: Parked, command: Vec<OsString>) -> Result<Child> {
+fn hand_over(log: &Arc<ProcessLog>, parked: Parked, command: Vec<OsString>) -> Result<()> {
     let path = parked.exe.clone();
     let lineage = Lineage {
         pid: parked.pid,
@@ -153,10 +153,11 @@ fn hand_over(log: &Arc<ProcessLog>, parked: Parked, command: Vec<OsString>) -> R
         lineage,
         is_copy: false,
     };
-    recorder.start().map_err(|why| Error::Unsupported {
+    let started = recorder.start().map_err(|why| Error::Unsupported {
         path,
         reason: Diagnostic::new(why),
-    })
+    });
+    started.map(drop)
 }
 
 fn tell_begin(log: &ProcessLog, pid: i32, argv: &[OsString]) -> Result<()> {
@@ -185,6 +186,13 @@ fn tell_end(log: &ProcessLog, pid: i32, exit: Exit) {
         code,
         signal,
     });
+}
+
+/// Returns whether the set knows how a process has ended.
+fn is_end_told(set: &Path, pid: i32) -> bool {
+    let processes = set::processes(set).unwrap_or_default();
+    let last = processes.iter().rev().find(|process| process.pid == pid);
+    last.is_some_and(|process| process.end_unix_ns.is_some())
 }
 
 /// Returns the processes, once no recorder of one that has ended still writes.

@@ -172,7 +172,7 @@ fn create(
 
 /// Returns the program whose later run a recording is, according to its name: `t` for `t-2`. Sessions and `rerun` choose
 /// such names.
-fn run_of(path: &Path, program: &Path) -> Option<String> {
+pub(crate) fn run_of(path: &Path, program: &Path) -> Option<String> {
     let path = store::recording::with_suffix(path);
     let (name, program) = (path.file_stem()?.to_str()?, program.to_str()?);
     let number = name.strip_prefix(program)?.strip_prefix('-')?;
