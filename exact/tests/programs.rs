@@ -195,6 +195,62 @@ fn signals_that_come_faster_than_they_are_handled() {
     }
 }
 
+/// Builds a program, records it, and runs it again; returns what it printed.
+fn of_source(source: &str, arguments: &[&str]) -> String {
+    let folder = TempDir::new().expect("a folder");
+    let (file, program) = (folder.path().join("one.c"), folder.path().join("one"));
+    fs::write(&file, source).expect("the folder can be written");
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-O1", "-pthread", "-o"]).arg(&program);
+    let built = compiler.arg(&file).status();
+    assert!(built.expect("gcc can be started").success());
+    let command: Vec<OsString> = [program.into_os_string()]
+        .into_iter()
+        .chain(arguments.iter().map(OsString::from))
+        .collect();
+    let (printed, code) = recorded(&command, folder.path());
+    assert_eq!(code, Some(0), "{printed}");
+    let verdict = verify(folder.path(), &mut |_, _| true).expect("it can be run again");
+    assert_eq!(verdict.contradiction, None);
+    assert!(verdict.whole, "{verdict:?}");
+    printed
+}
+
+/// It fires less often: the program would do nothing but handle its signals. What the program has set stays as it is in its memory.
+#[test]
+fn a_timer_that_fires_all_the_time_leaves_time_to_the_program() {
+    let source = "#include <signal.h>\n#include <stdio.h>\n#include <sys/time.h>\n\
+        static volatile long ticks; static void tick(int s) { (void)s; ticks++; }\n\
+        int main(void) { struct sigaction a = {.sa_handler = tick, .sa_flags = SA_RESTART}; sigaction(SIGALRM, &a, 0);\n\
+        struct itimerval often = {{0, 5}, {0, 5}}, before = {{7, 7}, {7, 7}}; setitimer(ITIMER_REAL, &often, &before);\n\
+        long old = before.it_interval.tv_sec + before.it_value.tv_usec;\n\
+        volatile long sum = 0; for (long i = 0; i < 3000000 || ticks < 3; i++) sum += i;\n\
+        long set = often.it_interval.tv_usec; often.it_interval.tv_usec = often.it_value.tv_usec = 0; setitimer(ITIMER_REAL, &often, 0);\n\
+        printf(\"%ld %ld\\n\", old, set); return 0; }\n";
+    assert_eq!(of_source(source, &[]), "0 5\n");
+}
+
+/// A thread that waits without the kernel, and asks it all the time, lets others go on.
+#[test]
+fn threads_that_wait_for_others_by_asking_the_clock() {
+    let source = "#include <pthread.h>\n#include <sched.h>\n#include <stdio.h>\n#include <time.h>\n#include <unistd.h>\n\
+        static volatile int done;\n\
+        static void *work(void *n) { volatile long sum = 0; for (long i = 0; i < 3000000; i++) sum += i; done = 1; return n; }\n\
+        int main(int count, char **words) { pthread_t t; pthread_create(&t, 0, work, 0); struct timespec now; long asked = 0;\n\
+        for (; !done; asked++) { if (count > 1) sched_yield(); else clock_gettime(CLOCK_MONOTONIC, &now); }\n\
+        pthread_join(t, 0); puts(asked < 20000 ? \"seldom\" : \"often\"); return words == 0; }\n";
+    assert_eq!(of_source(source, &[]), "seldom\n");
+    assert_eq!(of_source(source, &["yields"]), "seldom\n");
+}
+
+/// Registers that copies of a process do not get are not there: programs do without them.
+#[test]
+fn registers_that_must_be_asked_for_are_refused() {
+    let source = "#define _GNU_SOURCE\n#include <errno.h>\n#include <stdio.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
+        int main(void) { errno = 0; long got = syscall(SYS_arch_prctl, 0x1023, 18); printf(\"%ld %d\\n\", got, errno == EOPNOTSUPP); return 0; }\n";
+    assert_eq!(of_source(source, &[]), "-1 1\n");
+}
+
 /// Such state is saved anew by each run, and has parts that another run would not see again. Some processors do not save the
 /// address without an exception (AMD64, volume 2, 11.4.4), and then each switch to another thread loses it.
 #[test]

@@ -50,6 +50,12 @@ static void *ticker(void *of)
         other++;
     return of;
 }
+static void *ender(void *of)
+{
+    begin();
+    mix(data, 4);
+    return of;
+}
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static volatile int reached;
 static void *locker(void *of)
@@ -70,6 +76,12 @@ int main(int count, char **words)
         pthread_create(&threads[1], 0, worker, 0);
         pthread_join(threads[1], 0);
         pthread_join(threads[0], 0);
+    } else if (strcmp(mode, "ends") == 0) {
+        for (int i = 0; i < 3; i++) {
+            pthread_t thread;
+            pthread_create(&thread, 0, ender, 0);
+            pthread_join(thread, 0);
+        }
     } else if (strcmp(mode, "lock") == 0) {
         pthread_t thread;
         pthread_mutex_lock(&lock);
@@ -384,6 +396,30 @@ fn a_thread_that_is_not_the_first_is_recorded_alone() {
     live.ask(&["breakpoint", "remove", "1"]);
     assert_eq!(live.run_to_end(), 3);
     assert_eq!(live.output(), steps.native());
+}
+
+/// The runtime takes part in the end of a thread, and that is no part of the program.
+#[test]
+fn a_thread_is_recorded_up_to_its_end() {
+    let steps = Steps::at_begin("full-live-ends", "ends");
+    let live = &steps.live;
+    let tid = live.session()["stop"]["thread"].as_i64().expect("a thread");
+    let reply = steps.full("on");
+    let why = reply["recorded"]["ended"].as_str().expect("a reason");
+    assert!(why.contains("the thread ends"), "{reply:#}");
+    assert_eq!(reply["recorded"]["incomplete"], Value::Null, "{reply:#}");
+    assert!(count(&reply) > 100, "{reply:#}");
+    let recording = recorded(&reply);
+    let (mixed, left) = (
+        "SELECT count(*) FROM instructions WHERE function = 'mix'",
+        "SELECT count(*) FROM instructions WHERE function LIKE '%deallocate_tsd%'",
+    );
+    assert!(recording.number(mixed) > 20 && recording.number(left) > 5);
+    live.ask(&["breakpoint", "remove", "1"]);
+    steps.ends_as_it_would();
+    // The session notes the end as always, once.
+    let ended = format!("SELECT count(*) FROM events WHERE kind = 'thread_exit' AND tid = {tid}");
+    assert_eq!(live.recording().number(&ended), 1);
 }
 
 #[test]

@@ -61,6 +61,7 @@ impl Recorder {
         })?;
         self.count += 1;
         after.rip = next;
+        self.turns.answered(None);
         self.enter(tid, &after)
     }
 

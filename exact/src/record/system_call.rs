@@ -10,6 +10,8 @@ use crate::log::{Bytes, Entry};
 use crate::ptrace;
 use crate::system_calls::written::{Finished, Written, written};
 
+/// Microseconds between two signals of a timer, at least: it takes some tenths of that until a handler begins.
+const BETWEEN: u64 = 1000;
 /// Bytes that are compared at each argument of a call whose writes are not known.
 const COMPARED: usize = 4096;
 
@@ -86,16 +88,20 @@ impl Call {
     }
 }
 
-/// System calls that get "not implemented" as their answer: the kernel would write into memory at any moment, or past us.
-fn is_refused(number: u64) -> bool {
-    matches!(
-        i64::try_from(number).unwrap_or(-1),
+/// What a system call gets as its answer if it is refused. With most of these, the kernel would write into memory at any moment, or past
+/// us.
+fn refusal(number: u64, args: &[u64; 6]) -> Option<i32> {
+    // Of registers that must be asked for, such as AMX's tiles: copies of a process that are made by fork(2) do not get them.
+    const ARCH_REQ_XCOMP: [u64; 2] = [0x1023, 0x1025];
+    match i64::try_from(number).unwrap_or(-1) {
         libc::SYS_rseq
-            | libc::SYS_io_uring_setup
-            | libc::SYS_io_uring_enter
-            | libc::SYS_io_uring_register
-            | libc::SYS_userfaultfd
-    )
+        | libc::SYS_io_uring_setup
+        | libc::SYS_io_uring_enter
+        | libc::SYS_io_uring_register
+        | libc::SYS_userfaultfd => Some(libc::ENOSYS),
+        libc::SYS_arch_prctl if ARCH_REQ_XCOMP.contains(&args[0]) => Some(libc::EOPNOTSUPP),
+        _ => None,
+    }
 }
 
 fn arguments(r: &user_regs_struct) -> [u64; 6] {
@@ -168,13 +174,10 @@ impl Recorder {
             epoch,
         };
         self.threads[tid].state = State::InCall(call);
-        if is_refused(number) {
+        if let Some(answer) = self.answer_of_ours(tid, number, &args)? {
             // Over the instruction, to the trap behind it.
             registers.rip = at + 3;
-            registers.rax = match number == libc::SYS_rseq as u64 && self.part.is_taken {
-                true => self.restartable_call(tid, &args)?,
-                false => -i64::from(libc::ENOSYS),
-            } as u64;
+            registers.rax = answer as u64;
             registers.rcx = next;
             registers.r11 = registers.eflags;
             ptrace::set_registers(tid, registers).context("set registers")?;
@@ -200,6 +203,38 @@ impl Recorder {
         Ok(None)
     }
 
+    /// What a call returns that the program does not make by itself.
+    fn answer_of_ours(&mut self, tid: i32, number: u64, args: &[u64; 6]) -> Result<Option<i64>> {
+        if number == libc::SYS_rseq as u64 && self.part.is_taken {
+            return self.restartable_call(tid, args).map(Some);
+        }
+        if number == libc::SYS_setitimer as u64 {
+            return self.slower_timer(tid, args);
+        }
+        Ok(refusal(number, args).map(|error| -i64::from(error)))
+    }
+
+    /// If a timer would fire so often that the program does nothing but handle its signals, it is set to fire less often.
+    fn slower_timer(&mut self, tid: i32, args: &[u64; 6]) -> Result<Option<i64>> {
+        let mut timer = self.process.bytes(args[1], size_of::<libc::itimerval>());
+        // It begins with the time between two signals: seconds, and microseconds.
+        let Some((seconds, rest)) = timer.split_first_chunk_mut() else {
+            return Ok(None);
+        };
+        let Some(microseconds) = rest.first_chunk_mut() else {
+            return Ok(None);
+        };
+        let is_fast = (1..BETWEEN).contains(&u64::from_le_bytes(*microseconds));
+        if u64::from_le_bytes(*seconds) != 0 || !is_fast {
+            return Ok(None);
+        }
+        *microseconds = BETWEEN.to_le_bytes();
+        let at = self.scratch();
+        self.process.write(at, &timer)?;
+        let args = [args[0], at, args[2], 0, 0, 0];
+        self.call(tid, libc::SYS_setitimer, args).map(Some)
+    }
+
     fn around(&self, args: &[u64; 6]) -> Vec<Bytes> {
         let pointers = args.iter().filter(|arg| **arg > 0xffff);
         pointers
@@ -223,7 +258,9 @@ impl Recorder {
             // It may have been made with another argument.
             registers.rdi = call.args[0];
         }
+        let number = self.threads[tid].call().map(|call| call.number);
         let epoch = self.answered(tid, registers.rax as i64)?;
+        self.turns.answered(number);
         registers.rcx = next;
         if epoch != self.epoch {
             let mut own = *registers;

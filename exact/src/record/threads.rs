@@ -193,8 +193,13 @@ impl Recorder {
             let mut registers = ptrace::registers(tid).context("read registers")?;
             let at = registers.rip - 1;
             if let Some(trap) = self.translator.trap(at) {
+                self.turns.asks();
                 let ended = self.at_trap(tid, &mut registers, at, trap)?;
                 self.turns.begin();
+                if ended.is_none() && self.turns.is_over() {
+                    self.turns.go_behind();
+                    return Ok(Ok(Next::Running));
+                }
                 return Ok(ended.map_or(Ok(Next::Resume), Err));
             }
         }

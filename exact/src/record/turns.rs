@@ -5,6 +5,10 @@ use std::time::{Duration, Instant};
 
 /// How long a thread runs while others wait for their turn.
 const TURN: Duration = Duration::from_millis(5);
+/// The same for one that comes to us again and again, whose turn seems to begin each time.
+const LONGEST: Duration = Duration::from_millis(20);
+/// How often it may read the clock in a row. It may do so until another thread has done something.
+const READS: u32 = 20;
 /// How long others wait for a call that might return at once.
 const PATIENCE: Duration = Duration::from_micros(50);
 
@@ -20,6 +24,12 @@ pub(super) struct Turns {
     pub(super) arrived: VecDeque<(i32, i32)>,
     /// When the turn began, or others began to wait.
     since: Instant,
+    /// When the turn began, whatever has happened since.
+    began: Instant,
+    /// How often the current thread has read the clock, without anything else.
+    reads: u32,
+    /// The current thread has just got an answer of ours: it is between two instructions, all of which are counted.
+    is_answered: bool,
     /// A thread that we have sent SIGSTOP.
     stopping: Option<i32>,
 }
@@ -33,6 +43,9 @@ impl Turns {
             running: tid,
             arrived: VecDeque::new(),
             since: Instant::now(),
+            began: Instant::now(),
+            reads: 0,
+            is_answered: false,
             stopping: None,
         }
     }
@@ -49,7 +62,33 @@ impl Turns {
     pub(super) fn next(&mut self) -> Option<i32> {
         self.current = Some(self.ready.pop_front()?);
         self.begin();
+        (self.began, self.reads) = (self.since, 0);
         self.current
+    }
+
+    /// The current thread has got an answer to a system call of this number, or to an instruction.
+    pub(super) fn answered(&mut self, number: Option<u64>) {
+        self.is_answered = true;
+        let number = number.and_then(|number| i64::try_from(number).ok());
+        self.reads = match number {
+            Some(libc::SYS_sched_yield) => READS + 1,
+            Some(libc::SYS_clock_gettime | libc::SYS_gettimeofday | libc::SYS_time) => {
+                self.reads.saturating_add(1)
+            }
+            Some(_) => 0,
+            None => self.reads,
+        };
+    }
+
+    /// The current thread has come to us, and nothing is answered yet.
+    pub(super) fn asks(&mut self) {
+        self.is_answered = false;
+    }
+
+    /// Whether the current thread, which was answered, is to let others go on. One that is about to stop anyway does so then.
+    pub(super) fn is_over(&self) -> bool {
+        let was_long = self.reads > READS || self.began.elapsed() > LONGEST;
+        self.is_answered && was_long && !self.is_alone() && self.stopping.is_none()
     }
 
     /// The current turn is as long as if it had begun now.

@@ -25,7 +25,13 @@ impl Replay {
         self.now.next += 1;
         self.note_kernel(&entry);
         self.found_entry(&entry)?;
-        match &*entry {
+        self.take_effect(&entry)?;
+        self.changes.applied(self.now.next);
+        Ok(())
+    }
+
+    fn take_effect(&mut self, entry: &Entry) -> Result<()> {
+        match entry {
             Entry::SystemCall {
                 tid,
                 result,
@@ -407,26 +413,22 @@ impl Replay {
     }
 
     fn code_changed(&mut self, space: Space) -> Result<()> {
-        let span = match space {
+        let (span, other) = match space {
             Space::Map(span) | Space::Unmap(span) | Space::Protect(span) | Space::Discard(span) => {
-                span
+                (span, None)
             }
-            Space::Move { from, .. } => from,
+            Space::Move { from, to } => (from, Some(to)),
         };
-        if span.end > span.start && self.translator.has_code_in(span.start, span.end) {
-            self.translator.forget_range(span.start, span.end);
-            self.process.flush(&mut self.translator)?;
-            self.translated = self.now.next;
-        }
-        Ok(())
+        [Some(span), other]
+            .into_iter()
+            .flatten()
+            .try_for_each(|span| self.code_may_change(span.start..span.end))
     }
 
     /// The program's code in this range is another one from now on.
     fn code_changes(&mut self, start: u64, end: u64) -> Result<()> {
         let own = self.registers()?;
-        self.translator.forget_range(start, end);
-        self.process.flush(&mut self.translator)?;
-        self.translated = self.now.next;
+        self.code_is_another(&(start..end))?;
         self.enter(&own)
     }
 }

@@ -292,11 +292,8 @@ impl Replay {
         self.process = next;
         self.now = moment;
         self.set_shared_content(&shared)?;
-        if translated != self.translated {
-            self.translator.forget();
-            self.process.flush(&mut self.translator)?;
-            self.translated = translated;
-        }
+        let of = std::mem::replace(&mut self.translated, translated);
+        self.renew_translations(of)?;
         self.enter(&own)
     }
 }

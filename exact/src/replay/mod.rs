@@ -6,7 +6,9 @@ mod approach;
 mod asked;
 mod cause;
 mod chance;
+mod changes;
 mod checkpoint;
+mod guarded;
 mod notes;
 mod oversee;
 mod pages;
@@ -34,7 +36,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use libc::user_regs_struct;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Context as _, Error, Result};
 use crate::log::{Bytes, Context, Registers, Space};
@@ -42,6 +44,7 @@ use crate::maps;
 use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, layout};
+use changes::Changes;
 use checkpoint::Checkpoints;
 pub use oversee::Overseer;
 use recorded::Recorded;
@@ -68,8 +71,11 @@ pub struct Replay {
     recorded: Recorded,
     process: Tracee,
     translator: Translator,
-    /// How often the program's code has changed, up to now: the translations are of that code.
+    /// The last entry up to now that has changed the program's code: the translations are of what was there since.
     translated: usize,
+    changes: Changes,
+    /// Pages that a function which is called cannot write, because their code was translated.
+    guarded: Option<FxHashSet<u64>>,
     now: Moment,
     /// What the counter of the process counts up to.
     limit: u64,
@@ -113,6 +119,8 @@ impl Replay {
             process,
             translator: Translator::new(Mode::Replay, low),
             translated: 0,
+            changes: Changes::default(),
+            guarded: None,
             limit: 0,
             checkpoints: Checkpoints::default(),
             objects: shared::Objects::default(),
@@ -241,6 +249,11 @@ impl Replay {
         }
         let body = self.translator.entry(pc, &self.process);
         self.process.flush(&mut self.translator)?;
+        let pages = self.translator.take_fresh();
+        match self.guarded {
+            Some(_) => self.guard(&pages)?,
+            None => self.changes.executed(&pages),
+        }
         Ok(body)
     }
 

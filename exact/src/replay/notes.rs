@@ -101,10 +101,7 @@ impl Replay {
     fn exchange_and_enter(&mut self, own: &user_regs_struct) -> Result<()> {
         let of = mem::replace(&mut self.noting.translated, self.translated);
         self.exchange();
-        if of != self.translated {
-            self.translator.forget();
-        }
-        self.process.flush(&mut self.translator)?;
+        self.renew_translations(of)?;
         self.enter(own)
     }
 

@@ -94,6 +94,7 @@ impl Replay {
         };
         let own = self.registers()?;
         let shared = self.shared_content()?;
+        let translations = self.set_translations_aside()?;
         // The copy is what goes on. If it made the call, the process would be sent a signal at its end.
         let copy = self.fork()?;
         let kept = Kept {
@@ -109,6 +110,7 @@ impl Replay {
         checkpoint::end(caller.pid);
         (self.now, self.limit) = (kept.now, kept.limit);
         (self.watch, self.calls, self.found) = (kept.watch, kept.calls, kept.found);
+        self.take_translations_back(translations)?;
         self.set_shared_content(&shared)?;
         self.enter(&own)?;
         called
@@ -142,6 +144,7 @@ impl Replay {
                         return Ok(Called::Asked { number });
                     }
                 }
+                Halt::Fault(libc::SIGSEGV) if self.writes_code()? => {}
                 Halt::Fault(number) => {
                     let at = self.registers()?.rip;
                     return Ok(Called::Signal { number, at });

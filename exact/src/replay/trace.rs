@@ -263,12 +263,17 @@ impl Replay {
         self.process.set_word(slot, buffer)
     }
 
-    /// Whether the process has stopped because it used memory there.
-    pub(super) fn has_fault_in(&self, range: Range<u64>) -> Result<bool> {
+    /// The memory that the process could not use, if it has stopped because of that.
+    pub(super) fn fault_address(&self) -> Result<Option<u64>> {
         let info = ptrace::signal_info(self.process.pid).context("read the signal")?;
         // SAFETY: a fault has an address.
         let address = unsafe { info.si_addr() } as u64;
-        Ok(info.si_signo == libc::SIGSEGV && range.contains(&address))
+        Ok((info.si_signo == libc::SIGSEGV).then_some(address))
+    }
+
+    /// Whether the process has stopped because it used memory there.
+    pub(super) fn has_fault_in(&self, range: Range<u64>) -> Result<bool> {
+        Ok(self.fault_address()?.is_some_and(|at| range.contains(&at)))
     }
 
     /// If a return fails because its stack cannot be read, its record fails first: the registers become those of the return.

@@ -93,6 +93,14 @@ pub enum Trap {
     },
 }
 
+/// Translations that are not used for a while.
+pub struct Aside {
+    blocks: Blocks,
+    exact_blocks: Blocks,
+    table: Table,
+    resets: usize,
+}
+
 /// All translated code of one program.
 pub struct Translator {
     mode: Mode,
@@ -271,7 +279,9 @@ impl Translator {
 
     /// The pages of the program from which blocks were made since this was asked.
     pub fn take_fresh(&mut self) -> Vec<u64> {
-        self.blocks.take_fresh()
+        let mut fresh = self.blocks.take_fresh();
+        fresh.append(&mut self.exact_blocks.take_fresh());
+        fresh
     }
 
     /// Forgets the translations of what lies in this range: the program's code there has changed. What leads to them will lead to
@@ -350,6 +360,31 @@ impl Translator {
     pub fn in_call(&self, body: u64) -> Option<u64> {
         // In front of it are a stop, the counting and the exchange of r15.
         (body..body + 64).find(|at| matches!(self.trap(*at), Some(Trap::Returned { .. })))
+    }
+
+    /// From now on there are no translations. No thread may go on in what was there.
+    pub fn set_aside(&mut self) -> Aside {
+        let aside = Aside {
+            blocks: std::mem::take(&mut self.blocks),
+            exact_blocks: std::mem::take(&mut self.exact_blocks),
+            table: self.table.set_aside(),
+            resets: self.resets,
+        };
+        self.table.clear(&mut self.caches);
+        aside
+    }
+
+    /// Those that were set aside are there again, and what was translated since is forgotten. `table`: what then lay at [`Self::low`],
+    /// for all [`layout::TABLE_ENTRIES`].
+    pub fn take_back(&mut self, aside: Aside, table: Vec<u8>) {
+        if self.resets != aside.resets {
+            // The caches have been emptied.
+            return self.forget();
+        }
+        self.blocks = aside.blocks;
+        self.exact_blocks = aside.exact_blocks;
+        self.table = aside.table;
+        self.caches.write(self.table.low, table);
     }
 
     /// Starts anew with empty caches. No thread may go on in what was there.

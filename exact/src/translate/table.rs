@@ -32,6 +32,12 @@ impl Table {
         (self.low..self.low + layout::LOW_BYTES).contains(&address)
     }
 
+    /// Nothing is known of what it leads to; returns what was.
+    pub(super) fn set_aside(&mut self) -> Table {
+        let low = self.low;
+        std::mem::replace(self, Table::new(low))
+    }
+
     /// Has all of them lead to the trap.
     pub(super) fn clear(&mut self, caches: &mut Caches) {
         self.chains.clear();

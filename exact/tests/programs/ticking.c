@@ -2,23 +2,29 @@
  * signals: on some machines the program would come no further. */
 #include <signal.h>
 #include <stdio.h>
-#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile long ticks;
+static timer_t timer;
+
+static void set(long nanoseconds) {
+    struct itimerspec times = {{0, nanoseconds}, {0, nanoseconds}};
+    timer_settime(timer, 0, &times, NULL);
+}
 
 static void tick(int signal) {
     (void)signal;
-    struct itimerval never = {{0, 0}, {0, 0}};
     if (++ticks == 200)
-        setitimer(ITIMER_REAL, &never, NULL);
+        set(0);
 }
 
 int main(void) {
     struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
-    struct itimerval often = {{0, 150}, {0, 150}};
-    setitimer(ITIMER_REAL, &often, NULL);
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+    timer_create(CLOCK_MONOTONIC, &event, &timer);
+    set(150000);
     volatile long sum = 0;
     for (int i = 0; i < 400000; i++)
         sum += i;

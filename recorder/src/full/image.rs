@@ -26,7 +26,7 @@ use super::{
 use crate::{
     Error, Observer, Outcome, Result,
     arm::Filter,
-    session::{alone, default_name, folder_bytes},
+    session::{alone, default_name, folder_bytes, run_of},
 };
 
 const ROOM_OF_LOG: u64 = 4 << 20;
@@ -62,8 +62,10 @@ impl Image {
         cwd: &Path,
         observer: &dyn Observer,
     ) -> Result<Image> {
-        let Created { open, log } =
-            OpenRecording::create(path, on_taken, manifest(options, process, cwd)?)?;
+        let mut manifest = manifest(options, process, cwd)?;
+        let program = options.argv.first().map(Path::new);
+        manifest.run_of = program.and_then(|program| run_of(path, &default_name(program)));
+        let Created { open, log } = OpenRecording::create(path, on_taken, manifest)?;
         let dir = open.recording().dir();
         observer.created(dir);
         let spares = kept_room(&dir.join(INSTRUCTIONS_DIR));

@@ -39,6 +39,9 @@ impl Tracee {
     pub(super) fn is_displaced(&self, tid: Tid, hooked: Option<u64>) -> LiveResult<bool> {
         let pc = self.registers(tid)?.rip;
         let hooks = self.memory.hooks_now();
+        if hooks.ends_thread(pc) && hooked == Some(pc) {
+            return Ok(true);
+        }
         let over = hooks.over(pc);
         Ok(over.is_some_and(|(entry, _)| entry != pc || hooked == Some(pc)))
     }
@@ -90,6 +93,34 @@ impl Tracee {
             let _ = self.memory.write_raw(below, &stack);
         }
         // The flags are no part of a call, and our code changes them.
+        self.stopped(tid)?.move_to(before)?;
+        self.take_kept_signal(tid)
+    }
+
+    /// What the runtime does as a thread ends runs beside the recording, in which its function returns at once: see
+    /// [`super::shorten_end_of_thread`].
+    pub(super) fn pass_end_of_thread(
+        &mut self,
+        breakpoints: &mut Breakpoints,
+        tid: Tid,
+        before: &Registers,
+    ) -> LiveResult<()> {
+        let pc = before.rip;
+        if !self.memory.hooks_now().ends_thread(pc) {
+            return Ok(());
+        }
+        let is_new = self.with_full(tid, |_, full| Ok(full.hooked.replace(pc) != Some(pc)))?;
+        if is_new != Some(true) {
+            return Ok(());
+        }
+        let below = before.rsp.saturating_sub(OWN_STACK as u64);
+        let stack = self.memory.read_up_to(below, OWN_STACK);
+        let back = self.memory.word(before.rsp);
+        let back = back.map_err(failed("read a return address"))?;
+        self.run_to(breakpoints, tid, back)?;
+        if stack.len() == OWN_STACK {
+            let _ = self.memory.write_raw(below, &stack);
+        }
         self.stopped(tid)?.move_to(before)?;
         self.take_kept_signal(tid)
     }

@@ -34,6 +34,7 @@ use super::{
     tracee::{
         Tracee,
         event::Event,
+        hooks::Hooks,
         threads::{Halt, State},
     },
 };
@@ -47,6 +48,9 @@ use crate::{
 /// What to do where the next instruction cannot be recorded.
 pub(crate) const BEHIND_IT: &str =
     "set a breakpoint behind this place, continue to it, and record the next ones: full 10000";
+
+/// The instruction that returns from a function.
+const RETURN: u8 = 0xc3;
 
 /// What recording some instructions has come to, or why it failed.
 pub type Recorded = std::result::Result<exact::Recorded, String>;
@@ -264,6 +268,7 @@ impl Tracee {
             own: &|at, bytes| {
                 memory.mask(at, bytes);
                 unhook(memory.file(), &leave, at, bytes);
+                shorten_end_of_thread(&memory.hooks_now(), at, bytes);
             },
         };
         let begun = Stepped::begin(&standing, &wanted.folder, wanted.spare.clone());
@@ -324,6 +329,17 @@ impl Tracee {
             return;
         };
         let pc = registers.rip;
+        if hooked == Some(pc) && self.memory.hooks_now().ends_thread(pc) {
+            // What the runtime does there is done.
+            if let Ok(back) = self.memory.word(registers.rsp) {
+                let _ = stopped.move_to(&Registers {
+                    rip: back,
+                    rsp: registers.rsp + 8,
+                    ..registers
+                });
+            }
+            return;
+        }
         let hooks = self.memory.hooks_now();
         let copy = hooks
             .over(pc)
@@ -355,6 +371,13 @@ impl Full {
             Ok(Stepping::GoesOn) => None,
             Err(error) => Some(error.to_string()),
         }
+    }
+}
+
+/// What the runtime does as a thread ends is no part of the program: the function returns at once in what was read at an address.
+fn shorten_end_of_thread(hooks: &Hooks, at: u64, bytes: &mut [u8]) {
+    if let Some(offset) = hooks.end_of_thread_in(at, bytes.len()) {
+        bytes[offset] = RETURN;
     }
 }
 

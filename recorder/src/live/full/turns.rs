@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use exact::{Ahead, Ending, LONGEST_INSTRUCTION};
 
-use super::Full;
+use super::{Full, shorten_end_of_thread};
 use crate::{
     live::{
         breakpoints::{Breakpoints, sites::User},
@@ -103,6 +103,8 @@ impl Tracer {
         }
         let registers = self.tracee.leave_what_is_ours(&mut self.breakpoints, tid)?;
         let pc = registers.rip;
+        self.tracee
+            .pass_end_of_thread(&mut self.breakpoints, tid, &registers)?;
         // A trap at the entry of a traced function comes behind our code there.
         if self.meets_entry_code(tid, &registers)? || self.judges(tid, pc)? {
             return Ok(Turn::Away);
@@ -213,6 +215,7 @@ impl Tracer {
             code.clone_from(&ours);
         }
         memory.mask(pc, &mut code);
+        shorten_end_of_thread(&memory.hooks_now(), pc, &mut code);
         let ahead = self
             .tracee
             .with_full(tid, |_, full| full.stepped.ahead(&code).map_err(of_exact))?;
