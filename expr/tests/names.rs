@@ -70,11 +70,16 @@ impl<'a> Asker<'a> {
 
     /// Returns the number that a name denotes, or why there is none.
     fn number(&self, text: &str) -> Result<i128, String> {
+        self.number_in(1, text)
+    }
+
+    /// The same in another frame, or in none.
+    fn number_in(&self, index: usize, text: &str) -> Result<i128, String> {
         let context = Context {
             space: &self.core.space,
             machine: &self.machine as &dyn Machine,
             frames: &self.frames,
-            index: 1,
+            index,
             calls: None,
             kept: None,
         };
@@ -203,6 +208,20 @@ fn what_another_module_has_is_not_taken_for_a_name() {
         "unused is a variable of idle, which does not run here; it has a value only during a call of idle: stop in one, for example by break idle"
     );
     assert_eq!(asker.refusal("nosuch::x"), "no variable \"nosuch::x\" here");
+}
+
+/// Where a thread stands in its innermost function may not be known; the functions around that one run all the same.
+#[test]
+fn variables_that_are_qualified_with_a_running_function_need_no_frame() {
+    let bench = Bench::new();
+    let path = in_c(&bench, "gcc", "-O0");
+    let stopped = stopped(&bench, &path, &[]);
+    let asker = Asker::new(&stopped);
+    let nowhere = asker.frames.len();
+    assert_eq!(asker.number_in(nowhere, "main::step"), Ok(7));
+    assert!(asker.number_in(nowhere, "step").is_err());
+    let refused = asker.number_in(nowhere, "idle::unused");
+    assert!(refused.is_err_and(|why| why.contains("which does not run here")));
 }
 
 /// A thread that waits is in the C library. Variables that are private to other files of that library are not meant.

@@ -16,6 +16,7 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use crate::elf::checked_header;
 use crate::error::{Error, Result};
 use crate::map::Bytes;
+use crate::module::Module;
 
 pub use write::{CoreImage, ImageSegment, ImageThread, write_head};
 
@@ -23,7 +24,7 @@ pub use write::{CoreImage, ImageSegment, ImageThread, write_head};
 pub const CORE_REGISTERS: usize = 27;
 /// Most segments that are read.
 const MAX_SEGMENTS: usize = 1 << 22;
-/// The number of bytes at a module's beginning that are searched for a build id.
+/// The number of bytes at a module's beginning that are searched for a build id and for its segments.
 const HEAD_LEN: u64 = 4096;
 
 /// A thread of a core file.
@@ -340,6 +341,21 @@ impl CoreFile {
     /// file has the page. The kernel writes the first page of every mapped ELF file.
     #[must_use]
     pub fn build_id_at(&self, address: u64) -> Option<String> {
+        notes::build_id(&self.head_at(address)?)
+    }
+
+    /// Returns whether the ELF file whose first byte was mapped at `address` has other segments than `module`, which has then
+    /// been linked again; `None` if the core file does not say.
+    #[must_use]
+    pub fn is_laid_out_otherwise(&self, address: u64, module: &Module) -> Option<bool> {
+        let then = notes::layout(&self.head_at(address)?)?;
+        let now = module.load_segments().iter();
+        let now = now.map(|segment| (segment.vaddr.0, segment.filesz, segment.memsz));
+        Some(!now.eq(then))
+    }
+
+    /// The first page of an ELF file that was mapped at `address`, as far as the core file has it.
+    fn head_at(&self, address: u64) -> Option<Vec<u8>> {
         let mut head = Vec::new();
         for piece in self.pieces(address..address.checked_add(HEAD_LEN)?) {
             match piece.bytes {
@@ -347,7 +363,7 @@ impl CoreFile {
                 Err(_) => break,
             }
         }
-        notes::build_id(&head)
+        Some(head)
     }
 }
 

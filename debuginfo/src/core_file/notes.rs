@@ -168,6 +168,27 @@ pub(super) fn build_id(head: &[u8]) -> Option<String> {
     None
 }
 
+/// The segments of an ELF file that are mapped, of which only the beginning is available: the address, the bytes in the file
+/// and those in memory of each. `None` if it does not say.
+pub(super) fn layout(head: &[u8]) -> Option<Vec<(u64, u64, u64)>> {
+    let header = elf::FileHeader64::<LittleEndian>::parse(head).ok()?;
+    if !header.is_supported() {
+        return None;
+    }
+    let programs = header.program_headers(LittleEndian, head).ok()?;
+    let loaded = programs
+        .iter()
+        .filter(|program| program.p_type(LittleEndian) == elf::PT_LOAD);
+    let sizes = |program: &elf::ProgramHeader64<LittleEndian>| {
+        (
+            program.p_vaddr(LittleEndian),
+            program.p_filesz(LittleEndian),
+            program.p_memsz(LittleEndian),
+        )
+    };
+    Some(loaded.map(sizes).collect())
+}
+
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     let bytes = bytes.get(at..at.checked_add(8)?)?;
     Some(u64::from_le_bytes(bytes.try_into().ok()?))

@@ -4,11 +4,13 @@
 //! `generate.py` writes the table, `libc.txt`; its head explains the lines.
 
 mod ellipsis;
+mod spelled;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 pub use ellipsis::{Ellipsis, Formatted, formatted};
+pub use spelled::in_sources;
 
 use crate::model::{ParameterPlace, ValueKind};
 
@@ -107,7 +109,9 @@ fn table() -> &'static Table {
 #[must_use]
 pub fn prototype(name: &str) -> Option<Prototype> {
     let table = table();
-    let mut words = table.lines.get(name)?.split(' ');
+    let declared = || table.lines.get(spelled::declared(name)?);
+    let line = table.lines.get(name).or_else(declared)?;
+    let mut words = line.split(' ');
     let ret = words.next()?;
     let (mut general, mut vector) = (0, 0);
     let mut params = Vec::new();
@@ -138,7 +142,7 @@ pub fn prototype(name: &str) -> Option<Prototype> {
     }
     let ret = kind(ret, &table.sets)?;
     let last = params.last().map_or("", |param| param.name);
-    let has_ellipsis = table.lines.get(name)?.ends_with(" ...");
+    let has_ellipsis = line.ends_with(" ...");
     Some(Prototype {
         ellipsis: Ellipsis::of(name, last).filter(|_| has_ellipsis),
         params,
@@ -222,6 +226,10 @@ mod tests {
         assert!(ldexp.returns_float);
         assert_eq!(ldexp.params[0].place, ParameterPlace::Sse(0));
         assert_eq!(ldexp.params[1].place, ParameterPlace::Int(0));
+        let scan = prototype("__isoc99_sscanf").unwrap();
+        assert_eq!(scan.params, prototype("sscanf").unwrap().params);
+        let checked = prototype("__open_2").unwrap();
+        assert_eq!((checked.params, checked.ellipsis), (open.params, None));
         assert_eq!(prototype("no_such_function"), None);
         assert_eq!(prototype("strtold"), None, "it returns a long double");
     }

@@ -1,7 +1,10 @@
 //! The parts of a type: members, variants and template arguments, and the sizes that follow from them.
 
 use super::node::{Branch, DieId, Field, Offset, Shape, VariantPart};
-use super::{Language, Type};
+use super::{Language, Type, TypeKind};
+
+/// Structures inside one another that are searched for a type without values, at most.
+const MAX_NESTING: usize = 8;
 
 /// Bits of an object: the position of the lowest one, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -90,10 +93,46 @@ pub struct Variant {
 /// The variants of a Rust enum.
 #[derive(Debug, Clone)]
 pub struct Variants {
-    /// The member that selects the active variant, or `None` if there is only one.
+    /// The member that selects the active variant, or `None` if only one can be active.
     pub discriminant: Option<Member>,
     /// All variants in the debug information.
     pub list: Vec<Variant>,
+}
+
+impl Variants {
+    /// Returns the active variant of an enum without a discriminant: `Err` of a `Result<Infallible, u8>`. `None` if it
+    /// is not the only one that can have a value.
+    #[must_use]
+    pub fn only(&self) -> Option<&Variant> {
+        if let [only] = &self.list[..] {
+            return Some(only);
+        }
+        let has_values = |variant: &&Variant| is_possible(&variant.member.ty, MAX_NESTING);
+        let mut possible = self.list.iter().filter(has_values);
+        match (possible.next(), possible.next()) {
+            (Some(only), None) => Some(only),
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether a type of Rust has values: an enum without variants and `!` have none, and neither have structures
+/// around them.
+fn is_possible(ty: &Type, nesting: usize) -> bool {
+    let ty = ty.strip();
+    let Some(nesting) = nesting.checked_sub(1) else {
+        return true;
+    };
+    if ty.kind() != TypeKind::Struct {
+        return ty.plain_name() != Some("!");
+    }
+    if let Some(variants) = ty.variants() {
+        let mut members = variants.list.iter().map(|variant| &variant.member);
+        return members.any(|member| is_possible(&member.ty, nesting));
+    }
+    let members = ty.members();
+    let mut own = members.iter().filter(|member| member.role == Role::Member);
+    own.all(|member| is_possible(&member.ty, nesting))
 }
 
 /// An argument of a template or generic type.

@@ -3,7 +3,7 @@
 use super::trail::{Piece, Trail};
 use super::{Look, Value, ValueError, inside, number};
 use crate::machine::{Certainty, Unknown};
-use crate::types::Discriminants;
+use crate::types::{Discriminants, Variant};
 
 pub(super) fn variant(value: &Value, look: &Look<'_>) -> Result<(String, Value), ValueError> {
     let variants = value.ty.variants().ok_or_else(|| ValueError::WrongType {
@@ -21,23 +21,13 @@ pub(super) fn variant(value: &Value, look: &Look<'_>) -> Result<(String, Value),
         }
         None => None,
     };
-    let is_live = |discriminants: &Discriminants| match (discriminants, discriminant) {
-        (_, None) => true,
-        (Discriminants::Others, _) => false,
-        (Discriminants::These(ranges), Some((found, bits))) => {
-            let mask = u128::MAX >> (128 - bits.clamp(1, 128));
-            ranges
-                .iter()
-                .any(|(low, high)| (low & mask) <= found && found <= (high & mask))
-        }
+    let live = match discriminant {
+        Some(found) => selected(&variants.list, found),
+        None => variants.only(),
     };
-    let others = |d: &Discriminants| *d == Discriminants::Others;
-    let list = &variants.list;
-    let live = list.iter().find(|v| is_live(&v.discriminants));
-    let live = live.or_else(|| list.iter().find(|v| others(&v.discriminants)));
-    let live = live.ok_or_else(|| {
-        let found = discriminant.map_or(0, |(found, _)| found);
-        Unknown::because(format!("no variant has the discriminant {found}"))
+    let live = live.ok_or_else(|| match discriminant {
+        Some((found, _)) => Unknown::because(format!("no variant has the discriminant {found}")),
+        None => Unknown::because("which variant it has is not described"),
     })?;
     let data = inside::member_value(value, &live.member, look)?;
     if let (Some(discriminant), Some(data)) = (seen, Piece::of(&data)) {
@@ -51,4 +41,17 @@ pub(super) fn variant(value: &Value, look: &Look<'_>) -> Result<(String, Value),
         .clone()
         .or_else(|| Some(data.ty.plain_name()?.to_owned()));
     Ok((name.unwrap_or_default(), data.reached_by(certainty)))
+}
+
+/// The variant with a discriminant of `bits` bits.
+fn selected(list: &[Variant], (found, bits): (u128, u32)) -> Option<&Variant> {
+    let mask = u128::MAX >> (128 - bits.clamp(1, 128));
+    let is_in = |(low, high): &(u128, u128)| (low & mask) <= found && found <= (high & mask);
+    let has_it = |variant: &&Variant| match &variant.discriminants {
+        Discriminants::These(ranges) => ranges.iter().any(is_in),
+        Discriminants::Others => false,
+    };
+    let others = |variant: &&Variant| variant.discriminants == Discriminants::Others;
+    let named = list.iter().find(has_it);
+    named.or_else(|| list.iter().find(others))
 }

@@ -270,6 +270,9 @@ impl Evaluator<'_> {
         if ty.kind() != TypeKind::Struct || ty.members().len() != 2 {
             return None;
         }
+        if !leads_to_elements(&ty.own_name()?) {
+            return None;
+        }
         let pointer = value.member("data_ptr", &self.look).ok()?;
         let length = value.member("length", &self.look).ok()?;
         Some((pointer, length))
@@ -452,4 +455,12 @@ pub(super) fn component(of: &Expr, member: &Expr) -> Expr {
         other => other.clone(),
     };
     Expr::new(kind, at)
+}
+
+/// Returns whether a pointer of two words with this name leads to elements: `&[u8]`, `&mut str` and `Box<[u8]>` do, but
+/// `&RefCell<[u8]>` leads to a structure that ends with some.
+fn leads_to_elements(name: &str) -> bool {
+    let marks = ["&mut ", "&", "*const ", "*mut ", "alloc::boxed::Box<"];
+    let target = marks.iter().find_map(|mark| name.strip_prefix(mark));
+    target.is_some_and(|t| t.starts_with('[') || t == "str" || t.starts_with("str,"))
 }

@@ -62,7 +62,8 @@ pub struct Context<'a> {
     pub machine: &'a dyn Machine,
     /// Its frames. Empty if only global names are needed.
     pub frames: &'a [Frame],
-    /// The index of the frame whose variables are in scope.
+    /// The index of the frame whose variables are in scope. With that of no frame, none are, except those that are
+    /// qualified with the function of one.
     pub index: usize,
     /// Calls functions of the program. Without it, a call is an error.
     pub calls: Option<&'a dyn Calls>,
@@ -630,7 +631,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn find_type(&self, text: &str) -> Option<Type> {
-        let has_frame = !self.context.frames.is_empty();
+        let has_frame = self.context.frames.get(self.context.index).is_some();
         let function = || scope_at(self.site);
         let imported = |name: &str| imported(self.site, name);
         let given =

@@ -35,8 +35,10 @@ impl Evaluator<'_> {
             return Ok(None);
         };
         let frames = self.context.frames;
-        let outwards = self.context.index..frames.len();
-        let inwards = (0..self.context.index.min(frames.len())).rev();
+        let selected = frames.get(self.context.index);
+        let first = selected.map_or(0, |_| self.context.index);
+        let outwards = first..frames.len();
+        let inwards = (0..first).rev();
         let is_it = |frame: &Frame| {
             let function = frame.function.as_deref();
             function.is_some_and(|function| is_called(function, path))

@@ -150,7 +150,7 @@ impl<'t> Parser<'t> {
         }
         if self.looking_at("=") {
             let error = self.error("\"=\" assigns and is not allowed here");
-            return Err(error.with_hint("to compare, write \"==\""));
+            return Err(error.with_hint("to compare, write \"==\"; to change a value: set x = 3"));
         }
         Err(self.expected("an operator or the end"))
     }
@@ -169,7 +169,13 @@ impl<'t> Parser<'t> {
             Some(found) => format!("expected {what}, found \"{}\"", found.escape_debug()),
             None => format!("expected {what}"),
         };
-        self.error(message)
+        let before = self.slice(0, self.pos).trim_end();
+        let counts = before.ends_with("++") || before.ends_with("--");
+        match self.error(message) {
+            // `x++` is no operator here.
+            error if counts => error.with_hint("to change a value: set x = x + 1"),
+            error => error,
+        }
     }
 }
 

@@ -233,7 +233,11 @@ fn mistakes_are_said_with_their_place() {
         ("x as 3", "expected a type, found \"3\" at position 5"),
         (
             "x = 1",
-            "\"=\" assigns and is not allowed here at position 2; to compare, write \"==\"",
+            "\"=\" assigns and is not allowed here at position 2; to compare, write \"==\"; to change a value: set x = 3",
+        ),
+        (
+            "x++",
+            "expected an expression at position 3; to change a value: set x = x + 1",
         ),
         (
             "x += 1",

@@ -372,7 +372,7 @@ impl TypedPlace {
                 let mask = u128::MAX >> (128 - 8 * bytes.len());
                 find_variant(&variants.list, u128::from_le_bytes(wide), mask)
             }
-            None => variants.list.first(),
+            None => variants.only(),
         };
         let none = || Unknown::corrupt(format!("no variant of {}", self.ty.name()));
         let live = live.ok_or_else(none)?;

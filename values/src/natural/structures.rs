@@ -123,9 +123,8 @@ impl<'a> Renderer<'a> {
                 Err(why) => self.push(&unknown(why)),
             };
         }
-        if (full.starts_with("&str") || full.starts_with("&mut str") || full.starts_with("&["))
-            && self.slice(value, &full, depth).is_some()
-        {
+        let is_slice = full == "&str" || full == "&mut str" || full.starts_with("&[");
+        if is_slice && self.slice(value, &full, depth).is_some() {
             return;
         }
         let name = match full.starts_with('(') {

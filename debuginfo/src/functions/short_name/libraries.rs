@@ -190,6 +190,8 @@ fn without_cpp_defaults(segment: &mut Segment) {
         | "unordered_set" | "unordered_multiset" | "unique_ptr" | "priority_queue"
         | "_Vector_base" | "_List_base" | "_Deque_base" | "_Fwd_list_base" => 1,
         name if name.starts_with("basic_") => 1,
+        // Of functions that take containers these are the containers' arguments.
+        name if name.starts_with("operator") || name == "getline" => 1,
         _ => return,
     };
     let Some(arguments) = &mut segment.arguments else {
@@ -198,6 +200,11 @@ fn without_cpp_defaults(segment: &mut Segment) {
     let Some(first) = arguments.first().cloned() else {
         return;
     };
+    // A constructor that is a template for its allocator's sake alone.
+    if first.starts_with("std::allocator<") && segment.name.starts_with("basic_") {
+        segment.arguments = None;
+        return;
+    }
     let inner = segment.name.clone();
     let is_adaptor = matches!(&*inner, "stack" | "queue" | "priority_queue");
     let is_default = |argument: &String| {

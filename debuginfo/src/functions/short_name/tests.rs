@@ -225,6 +225,10 @@ fn names_of_cpp_are_those_of_the_source() {
         ("std::basic_string_view<wchar_t, std::char_traits<wchar_t> >".to_owned(), "std::wstring_view"),
         (format!("main::{{lambda({STRING})#1}}::operator()"), "main::{lambda(std::string)#1}::operator()"),
         ("f[abi:cxx11]".to_owned(), "f"),
+        (format!("{STRING}::basic_string<std::allocator<char> >"), "std::string::basic_string"),
+        ("std::operator+<char, std::char_traits<char>, std::allocator<char> >".to_owned(), "std::operator+<char>"),
+        ("std::operator==<int, std::allocator<int> >".to_owned(), "std::operator==<int>"),
+        ("std::getline<char, std::char_traits<char>, std::allocator<char> >".to_owned(), "std::getline<char>"),
     ] {
         assert_eq!(short_name(&full), short, "{full}");
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::containers::content::{Content, Part};
+use crate::containers::rust::pointers::behind;
 use crate::containers::rust::{Found, transparent};
 use crate::containers::typed_place::{Reach, TypedPlace, argument};
 use debuginfo::Unknown;
@@ -184,13 +185,13 @@ fn lock(spot: &TypedPlace, name: &str, reach: &Reach) -> Result<Content, Unknown
 
 /// The value guarded by the lock that `lock` points to.
 fn guard(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
-    let lock = spot.field("lock")?.target(reach)?;
+    let lock = behind(&spot.field("lock")?, reach)?;
     Ok(transparent(lock.path(&["data", "value"])?))
 }
 
 /// The target of the pointer in `field`.
 fn guarded(spot: &TypedPlace, field: &str, reach: &Reach) -> Result<Content, Unknown> {
-    Ok(transparent(spot.field(field)?.target(reach)?))
+    Ok(transparent(behind(&spot.field(field)?, reach)?))
 }
 
 fn duration(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
