@@ -6,6 +6,7 @@ use std::slice;
 
 use rustc_hash::FxHashMap;
 
+use super::derived::Derived;
 use super::hash;
 use super::rows::Row;
 use super::walk::Told;
@@ -102,6 +103,8 @@ pub struct Collected<'k> {
     pub functions: FxHashMap<u32, Counts>,
     /// Where the threads parted.
     pub parted: Option<Parted>,
+    /// Knows numbers that are made of addresses, where these are random.
+    pub derived: Option<Derived<'k>>,
     near: Near,
 }
 
@@ -117,7 +120,12 @@ struct Near {
 
 impl<'k> Collected<'k> {
     /// Begins. `keys` are the stable numbers of the shared functions; at most `most` differences are kept.
-    pub fn new(keys: &'k [u64], accepted: &'k BTreeSet<u64>, most: usize) -> Self {
+    pub fn new(
+        keys: &'k [u64],
+        accepted: &'k BTreeSet<u64>,
+        most: usize,
+        derived: Option<Derived<'k>>,
+    ) -> Self {
         Self {
             keys,
             accepted,
@@ -130,6 +138,7 @@ impl<'k> Collected<'k> {
             has_more: false,
             functions: FxHashMap::default(),
             parted: None,
+            derived,
             near: Near {
                 before: Vec::new(),
                 last: None,
@@ -238,7 +247,16 @@ impl Told for Collected<'_> {
         self.near.is_exact = is_exact;
     }
 
+    fn is_chance(&mut self, a: &Row, b: &Row, is_exact: bool) -> bool {
+        let derived = self.derived.as_mut();
+        derived.is_some_and(|derived| derived.explains(a, b, is_exact))
+    }
+
     fn changed(&mut self, a: &Row, b: &Row) {
+        if self.is_chance(a, b, false) {
+            self.same(slice::from_ref(a), slice::from_ref(b));
+            return;
+        }
         let kind = match () {
             () if a.args.class != b.args.class => Kind::Arguments,
             () if a.result.class != b.result.class => Kind::Result,

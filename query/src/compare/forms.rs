@@ -160,6 +160,24 @@ impl Atom {
         )
     }
 
+    /// Returns a word as a whole number, if it may be one.
+    pub fn whole(self, word: u64) -> Option<u64> {
+        let is_whole = matches!(self.word, Word::Int(_) | Word::Rax);
+        match self.way {
+            Way::Number { mask } if is_whole => Some(word & mask),
+            Way::Either | Way::Unknown if is_whole => Some(word),
+            _ => None,
+        }
+    }
+
+    /// Returns the highest whole number that it can be.
+    pub fn highest(self) -> u64 {
+        match self.way {
+            Way::Number { mask } => mask,
+            _ => u64::MAX,
+        }
+    }
+
     /// Tells whether a word may be an address.
     pub fn is_pointer(self) -> bool {
         !self.is_number() && self.way != Way::Bool

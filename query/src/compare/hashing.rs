@@ -1,5 +1,6 @@
-//! Rust's hash tables: their keys are random in each run, and so is everything that probing and hashing do with them. Calls
-//! of such functions are not compared, and neither is what they call: comparisons of keys, whose number depends on collisions.
+//! Hash tables in which other keys collide in each run: Rust's, whose keys are random, and those of the GNU C++ library that are
+//! keyed by addresses. Calls of the functions that hash and probe are not compared, and neither is what they call: comparisons of
+//! keys, whose number depends on collisions.
 
 use rustc_hash::FxHashMap;
 
@@ -16,6 +17,82 @@ const HASHING: [&str; 4] = ["core::hash::", "std::hash::", "hashbrown::", "Rando
 pub fn has_random_keys(definitions: &Definitions) -> bool {
     let mut functions = definitions.functions();
     functions.any(|function| RANDOM.iter().any(|part| function.name.contains(part)))
+}
+
+/// The base classes of the GNU C++ library's hash tables. Their first parameter is the key.
+const TABLES: [&str; 3] = [
+    "std::_Hashtable",
+    "std::__detail::_Hash_code_base",
+    "std::__detail::_Hashtable_base",
+];
+/// Their functions that hash and probe. They make and destroy no element.
+const PROBING: [&str; 14] = [
+    "_M_bucket_index",
+    "_M_find_before_node",
+    "_M_find_before_node_tr",
+    "_M_find_node",
+    "_M_find_node_tr",
+    "_M_get_previous_node",
+    "_M_hash_code",
+    "_M_insert_bucket_begin",
+    "_M_insert_multi_node",
+    "_M_insert_unique_node",
+    "_M_locate",
+    "_M_rehash",
+    "_M_remove_bucket_begin",
+    "_M_store_code",
+];
+/// Those that get or return the place in the table, and do more.
+const PLACED: [&str; 1] = ["_M_erase"];
+
+/// Which hash tables differ in each run, of those that both programs may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chance {
+    /// Those with random keys.
+    pub has_random_keys: bool,
+    /// Those keyed by addresses: the addresses are random.
+    pub has_random_addresses: bool,
+}
+
+impl Chance {
+    /// Tells whether what a function does, and what it calls, depends on such a table.
+    pub fn decides(self, name: &str) -> bool {
+        self.has_random_keys && is_hashing(name) || self.is_of_addresses(name, &PROBING)
+    }
+
+    /// Tells whether the calls of a function are not compared.
+    pub fn leaves_out(self, name: &str) -> bool {
+        self.decides(name) || self.is_of_addresses(name, &PLACED)
+    }
+
+    fn is_of_addresses(self, name: &str, methods: &[&str]) -> bool {
+        let method = || method_of_addresses(name);
+        self.has_random_addresses && method().is_some_and(|method| methods.contains(&method))
+    }
+}
+
+/// Returns the name of a method of a C++ hash table that is keyed by pointers.
+fn method_of_addresses(name: &str) -> Option<&str> {
+    let (class, rest) = name.split_once('<')?;
+    if !TABLES.contains(&class) {
+        return None;
+    }
+    let (mut depth, mut key) = (1, None);
+    for (at, letter) in rest.char_indices() {
+        match letter {
+            '<' | '(' => depth += 1,
+            '>' | ')' => depth -= 1,
+            ',' if depth == 1 => key = key.or(Some(&rest[..at])),
+            _ => {}
+        }
+        if depth == 0 {
+            let method = rest[at + 1..].strip_prefix("::")?;
+            let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+            let method = method.split(|letter| !is_part(letter)).next()?;
+            return key?.trim_end().ends_with('*').then_some(method);
+        }
+    }
+    None
 }
 
 /// Tells whether what a function does depends on such keys.
@@ -94,6 +171,45 @@ mod tests {
             ("shop::equal", false),
         ] {
             assert_eq!(is_hashing(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn probing_of_tables_of_addresses_is_told_by_names() {
+        let table = |key: &str, method: &str| {
+            format!(
+                "std::_Hashtable<{key}, std::pair<{key} const, int>, std::hash<{key}> >::{method}"
+            )
+        };
+        let base = "std::__detail::_Hash_code_base<Node const*, std::pair<Node const* const, int>, std::hash<Node const*>, false>";
+        let chance = Chance {
+            has_random_addresses: true,
+            ..Chance::default()
+        };
+        for (name, decides, leaves_out) in [
+            (table("Node const*", "_M_find_node"), true, true),
+            (
+                table("Node*", "_M_rehash(unsigned long, std::true_type)"),
+                true,
+                true,
+            ),
+            (table("Node*", "_M_erase"), false, true),
+            // They call the program's own functions.
+            (table("Node*", "_M_emplace<Node*>"), false, false),
+            (table("Node*", "find"), false, false),
+            (table("std::pair<Node*, int>", "_M_find_node"), false, false),
+            (table("int", "_M_find_node"), false, false),
+            (format!("{base}::_M_bucket_index"), true, true),
+            (
+                "app::find<Node*, int>::_M_find_node".to_owned(),
+                false,
+                false,
+            ),
+            ("std::_Hashtable<Node*".to_owned(), false, false),
+        ] {
+            assert_eq!(chance.decides(&name), decides, "{name}");
+            assert_eq!(chance.leaves_out(&name), leaves_out, "{name}");
+            assert!(!Chance::default().leaves_out(&name), "{name}");
         }
     }
 }

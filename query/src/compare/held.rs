@@ -6,6 +6,7 @@ use debuginfo::value::Look;
 use debuginfo::{AddressSpace, Frame, Machine, variables_at};
 use replay::{Event, Moment, Places};
 use serde::Serialize;
+use store::columns::ReadEvent;
 use values::{RenderOptions, render_known};
 
 use super::output::normal;
@@ -178,24 +179,70 @@ fn watched(side: &Side<'_>, sight: &Sight) -> Result<Vec<(String, String)>> {
 
 /// Returns the last line of each stream before the difference, also if it had no end yet.
 fn printed(side: &Side<'_>, sight: &Sight) -> Result<Vec<(String, String)>> {
+    let Some(timeline) = side.source.timeline() else {
+        return Ok(Vec::new());
+    };
+    let writes = told(timeline.output_before(sight.seq, WRITES))?;
     let mut found = Vec::new();
     for stream in ["stdout", "stderr"] {
-        let sql = format!(
-            "select text from output where stream = '{stream}' and seq < {} order by seq desc limit {WRITES}",
-            sight.seq
-        );
-        let mut text = String::new();
-        for row in side.source.ask(&sql)? {
-            text.insert_str(0, row.text(0).unwrap_or_default());
-            if text.trim_end_matches('\n').contains('\n') {
-                break;
-            }
+        let own = writes.iter().filter(|event| event.kind == stream);
+        let texts = own.map(text_of);
+        let (mut line, is_whole) = last_line(texts);
+        // One stream may have had nothing for long. A query takes far longer than the writes that are near.
+        if !is_whole && writes.len() == WRITES {
+            line = last_line(asked(side, stream, sight.seq)?).0;
         }
-        let line = text.trim_end_matches('\n').rsplit('\n').next();
-        found.extend(
-            line.filter(|line| !line.is_empty())
-                .map(|line| (stream.to_owned(), line.to_owned())),
-        );
+        found.extend(line.map(|line| (stream.to_owned(), line)));
     }
     Ok(found)
+}
+
+fn text_of(event: &ReadEvent) -> String {
+    let bytes = event.bytes.as_deref().unwrap_or_default();
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Returns the last writes of a stream before an event, the newest first.
+fn asked(side: &Side<'_>, stream: &str, before: u64) -> Result<impl Iterator<Item = String>> {
+    let sql = format!(
+        "select text from output where stream = '{stream}' and seq < {before} order by seq desc limit {WRITES}"
+    );
+    let rows = side.source.ask(&sql)?.into_iter();
+    Ok(rows.map(|row| row.text(0).unwrap_or_default().to_owned()))
+}
+
+/// Returns the last line of writes, the newest of which comes first, and whether the line's beginning is among them.
+fn last_line(writes: impl Iterator<Item = String>) -> (Option<String>, bool) {
+    let mut text = String::new();
+    let mut is_whole = false;
+    for write in writes {
+        text.insert_str(0, &write);
+        is_whole = text.trim_end_matches('\n').contains('\n');
+        if is_whole {
+            break;
+        }
+    }
+    let line = text.trim_end_matches('\n').rsplit('\n').next();
+    let line = line.filter(|line| !line.is_empty());
+    (line.map(str::to_owned), is_whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_line;
+
+    #[test]
+    fn a_line_may_be_of_several_writes() {
+        let line = |writes: &[&str]| last_line(writes.iter().map(|&write| write.to_owned()));
+        assert_eq!(line(&[]), (None, false));
+        assert_eq!(line(&["\n"]), (None, false));
+        assert_eq!(
+            line(&["end\n", "its ", "over\nof "]),
+            (Some("of its end".to_owned()), true)
+        );
+        assert_eq!(
+            line(&["open", "half "]),
+            (Some("half open".to_owned()), false)
+        );
+    }
 }

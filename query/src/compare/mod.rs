@@ -12,6 +12,7 @@ mod anchors;
 mod clock_texts;
 mod code;
 mod comparable;
+mod derived;
 mod differences;
 mod digest;
 mod events;
@@ -84,11 +85,13 @@ use crate::error::Result;
 use crate::overview::told;
 use crate::session::Session;
 use code::Codes;
+use derived::Derived;
 use differences::{Collected, Counts, Difference};
 use digest::Tally;
+use hashing::Chance;
 use origins::Origins;
 use output::{Known, Numbers};
-use side::{Common, Side};
+use side::{Common, Side, has_random_addresses};
 use threads::Matched;
 use variables::Variables;
 
@@ -233,7 +236,7 @@ impl Whole<'_> {
                 main: main_of(session),
                 calls: tallies.iter().map(|tally| tally.calls).sum(),
                 events: session.extent().events,
-                random_addresses: !session.reader().recording().manifest().settings.no_aslr,
+                random_addresses: has_random_addresses(session),
                 random_keys: side.has_random_keys,
                 unread: side.unread(),
             }
@@ -274,6 +277,12 @@ impl Whole<'_> {
                     .to_owned(),
             );
         }
+        if self.has_tables_of_addresses() {
+            notes.push(
+                "hash tables keyed by addresses differ in each run: calls of hashing and probing were not compared"
+                    .to_owned(),
+            );
+        }
         let events = events::compare(readers, &matched.pairs, self.asked, &mut known)?;
         Ok(Comparison {
             a: recorded(self.sides.0, names.0, of_a),
@@ -299,6 +308,20 @@ impl Whole<'_> {
         })
     }
 
+    fn has_random_addresses(&self) -> bool {
+        has_random_addresses(self.sessions.0) && has_random_addresses(self.sessions.1)
+    }
+
+    /// Tells whether the programs have hash tables of which it is not compared how they are searched.
+    fn has_tables_of_addresses(&self) -> bool {
+        let chance = Chance {
+            has_random_keys: false,
+            has_random_addresses: self.has_random_addresses(),
+        };
+        let mut functions = self.sessions.0.definitions().functions();
+        functions.any(|function| chance.decides(&function.name))
+    }
+
     /// Goes through the threads.
     fn threads(&self, matched: &Matched, to: &mut Comparison) -> Result<()> {
         let keys: Vec<u64> = self
@@ -311,6 +334,9 @@ impl Whole<'_> {
         let mut fingerprints: BTreeSet<u64> =
             std::mem::take(&mut to.fingerprints).into_iter().collect();
         let mut looked_at = 0;
+        let mut derived = self
+            .has_random_addresses()
+            .then(|| Derived::new(self.sides, self.is_same_build));
         for (own, other, number) in &matched.pairs {
             let mut pair = ThreadPair {
                 function: own.function.clone(),
@@ -326,14 +352,19 @@ impl Whole<'_> {
                 if !pair.is_untold {
                     looked_at += 1;
                     let most = self.asked.most_calls.saturating_sub(to.calls.len());
-                    let mut found = Collected::new(&keys, &self.asked.accepted, most);
+                    if let Some(derived) = &mut derived {
+                        derived.next_thread();
+                    }
+                    let mut found =
+                        Collected::new(&keys, &self.asked.accepted, most, derived.take());
                     let mut rows_a = self.sides.0.rows(own.tid, from_a);
                     let mut rows_b = self.sides.1.rows(other.tid, from_b);
                     walk::walk(&mut rows_a, &mut rows_b, &mut found)?;
+                    derived = found.derived.take();
                     pair.differing = found.total;
                     if let Some(parted) = &found.parted {
                         let (a, b) = ((self.sides.0, own.tid), (self.sides.1, other.tid));
-                        pair.parting = Some(parted::parting(a, b, parted)?);
+                        pair.parting = Some(parted::parting(a, b, parted, derived.as_ref())?);
                     }
                     to.differing += found.total;
                     to.accepted += found.known;
@@ -349,6 +380,7 @@ impl Whole<'_> {
             }
             to.threads.push(pair);
         }
+        to.notes.extend(derived.and_then(|derived| derived.note()));
         for (side, threads) in ['a', 'b'].into_iter().zip(&matched.lone) {
             to.lone
                 .threads

@@ -12,6 +12,7 @@ use serde::Serialize;
 use store::columns::ReadCall;
 use store::control::FunctionDef;
 
+use super::derived::Derived;
 use super::differences::{AROUND, Kind, Parted};
 use super::forms::{Atom, Formed};
 use super::held::{self, Held};
@@ -54,6 +55,8 @@ pub struct Parting {
     pub args_compared: bool,
     /// Arguments or results that differ: their names, and both values.
     pub values: Vec<Values>,
+    /// Arguments of the function that did it which point to the same in both recordings, at different addresses.
+    pub addresses: Vec<Values>,
     /// Local variables and watched expressions that are known then.
     pub held: Vec<Held>,
 }
@@ -312,6 +315,34 @@ pub fn values(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall), is_exact: bo
     found
 }
 
+/// Returns the arguments of two calls of a function that are different addresses of the same.
+fn addresses(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
+    let (Some((_, form_a)), Some((_, form_b))) =
+        (a.0.compared(a.1.function_id), b.0.compared(b.1.function_id))
+    else {
+        return Vec::new();
+    };
+    let function = a.0.source.function(a.1.function_id);
+    let pairs = form_a.args.iter().zip(&form_b.args);
+    let address = |((number, own), (_, other)): (&(usize, Atom), &(usize, Atom))| {
+        let words = (word_of(a.1, own.word)?, word_of(b.1, other.word)?);
+        let forms = (
+            own.form(words.0, entry_of(a.1), a.0.places()),
+            other.form(words.1, entry_of(b.1), b.0.places()),
+        );
+        let is_address = own.is_pointer() && words.0 != words.1 && forms.0.is_same(forms.1, false);
+        is_address.then(|| Values {
+            name: function
+                .and_then(|function| function.params.get(*number))
+                .map(|param| param.name.clone())
+                .unwrap_or_default(),
+            a: format!("{:#x}", words.0),
+            b: format!("{:#x}", words.1),
+        })
+    };
+    pairs.filter_map(address).collect()
+}
+
 /// Returns what the arguments of two calls of a function point to, where that differs.
 fn targets(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
     let (own, other) = (a.0.targets(a.1), b.0.targets(b.1));
@@ -448,19 +479,29 @@ fn following(side: &Side<'_>, sight: &Sight, rows: &[Row]) -> Result<Vec<CallLin
 ///
 /// # Errors
 /// A recording cannot be read.
-pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Result<Parting> {
+pub fn parting(
+    a: (&Side<'_>, u32),
+    b: (&Side<'_>, u32),
+    parted: &Parted,
+    derived: Option<&Derived<'_>>,
+) -> Result<Parting> {
     let open = |side: &Side<'_>, row: Option<Row>| {
         row.map_or(Ok(Vec::new()), |row| frames(side, row.start))
     };
     let (own, other) = (open(a.0, parted.a)?, open(b.0, parted.b)?);
     let pairs = own.iter().zip(&other);
+    let are_made = |own: &ReadCall, other: &ReadCall| {
+        derived.is_some_and(|derived| derived.has_same_args(own, other, parted.is_exact))
+    };
+    let has_same_args = |own: &Frame, other: &Frame| {
+        let has_same_slots = || slots::have_same_slots((a.0, &own.call), (b.0, &other.call));
+        match own.args.is_same(other.args, parted.is_exact) {
+            true => !parted.is_exact || has_same_slots(),
+            false => are_made(&own.call, &other.call),
+        }
+    };
     let common = pairs
-        .take_while(|(own, other)| {
-            own.number == other.number
-                && own.args.is_same(other.args, parted.is_exact)
-                && (!parted.is_exact
-                    || slots::have_same_slots((a.0, &own.call), (b.0, &other.call)))
-        })
+        .take_while(|(own, other)| own.number == other.number && has_same_args(own, other))
         .count();
     let is_same_call = common > 0 && common == own.len() && common == other.len();
     let differs = match (own.len(), other.len()) {
@@ -506,6 +547,12 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
             b: result_of(b.0, y, &other.call, parted.is_exact),
         });
     }
+    let by = match is_result {
+        true => Some(differs),
+        false => differs.checked_sub(1),
+    };
+    let by = by.and_then(|at| own.get(at).zip(other.get(at)));
+    let addresses = by.map(|(x, y)| addresses((a.0, &x.call), (b.0, &y.call)));
     let held = held::held((a.0, &sight_a), (b.0, &sight_b))?;
     let before = parted.before.iter().rev().take(AROUND).rev();
     let before = before.filter_map(|(row, _)| described(a.0, row.start).transpose());
@@ -525,6 +572,7 @@ pub fn parting(a: (&Side<'_>, u32), b: (&Side<'_>, u32), parted: &Parted) -> Res
         b: sight_b,
         before: before.collect::<Result<_>>()?,
         values: differing,
+        addresses: addresses.unwrap_or_default(),
         held,
     })
 }

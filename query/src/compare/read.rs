@@ -117,10 +117,7 @@ impl CallFiles {
             .with_page_index_policy(PageIndexPolicy::Optional)
             .with_skip_arrow_metadata(true);
         let footer = ArrowReaderMetadata::load(file, options);
-        let footer = footer.map_err(|source| Error::Part {
-            path: file.path().to_path_buf(),
-            source,
-        })?;
+        let footer = footer.map_err(|source| Error::of_part(file.path(), source))?;
         *last = Some((part, footer.clone()));
         Ok(footer)
     }
@@ -172,6 +169,18 @@ pub struct Batch {
     only_entries: bool,
 }
 
+/// Says what is wrong with a file whose rows cannot be read, in the words of who checked its bytes.
+fn damaged(error: &arrow::error::ArrowError) -> Error {
+    let message = error.to_string();
+    let own = message.rsplit("External: ").next().unwrap_or_default();
+    Error::NotComparable {
+        message: own.to_owned(),
+        hint: Some(
+            "run \"hindsight check\" for a full report and restore the file from a copy".to_owned(),
+        ),
+    }
+}
+
 impl Calls<'_> {
     /// Ends before the row group that begins at `until`.
     pub fn until(self, until: Position) -> Self {
@@ -199,7 +208,11 @@ impl Calls<'_> {
             if let Some(batch) = reader.next() {
                 let batch = Batch {
                     only_entries: self.only_entries,
-                    ..Batch::of(self.at, &batch.map_err(Error::Arrow)?, self.files)
+                    ..Batch::of(
+                        self.at,
+                        &batch.map_err(|error| damaged(&error))?,
+                        self.files,
+                    )
                 };
                 self.at.row += batch.rows() as u64;
                 return Ok(Some(batch));
@@ -261,10 +274,7 @@ impl Calls<'_> {
                     .with_batch_size(BATCH_ROWS)
                     .with_offset(skipped as usize)
                     .build();
-            let reader = reader.map_err(|source| Error::Part {
-                path: file.path().to_path_buf(),
-                source,
-            })?;
+            let reader = reader.map_err(|source| Error::of_part(file.path(), source))?;
             self.reader = Some((reader, rows));
             return Ok(());
         }

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     functions: Vec<Glob>,
+    inside: Vec<Glob>,
     results: Vec<Glob>,
     args: Vec<(Glob, String)>,
     output: Vec<regex::Regex>,
@@ -31,6 +32,8 @@ enum Ignored {
 pub struct RuleTexts {
     /// Patterns of functions whose calls are left out.
     pub functions: Vec<String>,
+    /// Patterns of functions whose calls are left out with all calls within them.
+    pub inside: Vec<String>,
     /// Patterns of functions whose results are not compared.
     pub results: Vec<String>,
     /// `FUNCTION:ARGUMENT`: arguments that are not compared.
@@ -93,6 +96,7 @@ impl Rules {
         });
         Ok(Rules {
             functions: globs(&texts.functions),
+            inside: globs(&texts.inside),
             results: globs(&texts.results),
             args: args.collect::<Result<_>>()?,
             output: output.collect::<Result<_>>()?,
@@ -106,6 +110,11 @@ impl Rules {
         self.functions
             .iter()
             .any(|glob| glob.matches_function(name))
+    }
+
+    /// Tells whether the calls of a function are left out with all calls within them.
+    pub fn ignores_inside(&self, name: &str) -> bool {
+        self.inside.iter().any(|glob| glob.matches_function(name))
     }
 
     /// Returns what is compared of a function's calls.

@@ -15,7 +15,7 @@ use store::control::FunctionDef;
 use super::Asked;
 use super::digest::{self, Pass};
 use super::forms::{Form, Formed, Left, Word};
-use super::hashing::{Hashing, has_random_keys, is_hashing};
+use super::hashing::{Chance, Hashing, has_random_keys};
 use super::identity::{Identities, has_same_frames};
 use super::inclusive::inclusive_ns;
 use super::inlining::{self, Inlining};
@@ -135,7 +135,10 @@ impl<'s> Side<'s> {
     ) -> Result<Self> {
         let asked = common.asked;
         let definitions = session.definitions();
-        let is_random = has_random_keys(definitions) && has_random_keys(other.definitions());
+        let chance = Chance {
+            has_random_keys: has_random_keys(definitions) && has_random_keys(other.definitions()),
+            has_random_addresses: has_random_addresses(session) && has_random_addresses(other),
+        };
         let source = Source::new(session)?;
         let space = last_space(&source);
         let other_space = last_space(&Source::new(other)?);
@@ -150,7 +153,7 @@ impl<'s> Side<'s> {
             own: (definitions, &space),
             other: (other.definitions(), &other_space),
             is_a,
-            has_random_keys: is_random,
+            chance,
         };
         let chosen = pair.choose(&mut targets);
         let mut places = Places::new(
@@ -165,10 +168,7 @@ impl<'s> Side<'s> {
         }
         let (words, pointers) = chosen.words(common.has_slots);
         Ok(Self {
-            hashing: match is_random {
-                true => hashing_of(session, &asked.stop)?,
-                false => Hashing::default(),
-            },
+            hashing: hashing_of(session, chance, asked)?,
             files: CallFiles::open(session.reader(), words, &asked.stop)?,
             places,
             source,
@@ -178,7 +178,7 @@ impl<'s> Side<'s> {
             stop: asked.stop.clone(),
             numbers: chosen.numbers,
             known: chosen.known,
-            has_random_keys: is_random,
+            has_random_keys: chance.has_random_keys,
             forms: chosen.forms,
             pointers,
             targets,
@@ -245,11 +245,7 @@ impl<'s> Side<'s> {
         };
         let reader = self.source.session().reader();
         let files = CallFiles::open(reader, origins::words(&does), &self.stop)?.words_alone();
-        let mut found = origins::read(&files, &does, first.unwrap_or(0))?;
-        if let Some(origins) = &mut found {
-            origins.set_tables(&self.hashing);
-        }
-        Ok(found)
+        origins::read(&files, &does, first.unwrap_or(0), &self.hashing)
     }
 
     /// Takes the blocks and descriptors of the recording.
@@ -334,7 +330,7 @@ struct Pair<'p> {
     own: (&'p Definitions, &'p AddressSpace),
     other: (&'p Definitions, &'p AddressSpace),
     is_a: bool,
-    has_random_keys: bool,
+    chance: Chance,
 }
 
 /// What is compared of each function, by function id: see [`Side`].
@@ -381,8 +377,10 @@ impl<'p> Pair<'p> {
     }
 
     fn leaves_out(&self, function: &FunctionDef) -> bool {
-        self.common.asked.rules.ignores_function(&function.name)
-            || self.has_random_keys && is_hashing(&function.name)
+        let rules = &self.common.asked.rules;
+        rules.ignores_function(&function.name)
+            || rules.ignores_inside(&function.name)
+            || self.chance.leaves_out(&function.name)
             || gets_pages(function) && is_of_library(function, self.own.0)
     }
 
@@ -471,15 +469,26 @@ fn gets_pages(function: &FunctionDef) -> bool {
     role.is_some_and(Role::is_of_pages) || matches!(name, "brk" | "sbrk" | "madvise")
 }
 
-/// Finds where the threads of a recording worked on hash tables.
-fn hashing_of(session: &Session, stop: &Stop) -> Result<Hashing> {
+/// Tells whether the kernel chose the addresses of a program.
+pub fn has_random_addresses(session: &Session) -> bool {
+    let settings = &session.reader().recording().manifest().settings;
+    !settings.no_aslr
+}
+
+/// Finds where the threads of a recording worked on hash tables that differ in each run, and on what the user says is like them.
+fn hashing_of(session: &Session, chance: Chance, asked: &Asked) -> Result<Hashing> {
     let definitions = session.definitions();
     let is_one = |id: usize| {
         let function = definitions.function(id);
-        function.is_some_and(|function| is_hashing(&function.name))
+        function.is_some_and(|function| {
+            chance.decides(&function.name) || asked.rules.ignores_inside(&function.name)
+        })
     };
     let ids: Vec<bool> = (0..definitions.id_limit()).map(is_one).collect();
-    let files = CallFiles::open(session.reader(), Vec::new(), stop)?;
+    if !ids.contains(&true) {
+        return Ok(Hashing::default());
+    }
+    let files = CallFiles::open(session.reader(), Vec::new(), &asked.stop)?;
     Hashing::of(&files, &ids)
 }
 

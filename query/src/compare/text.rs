@@ -7,7 +7,7 @@ use values::quantity::{count, duration, grouped};
 use super::held::{Held, HeldKind};
 use super::output::Line;
 use super::parted::{How, Parting, Sight, SourceLine, kind_text};
-use super::report::{CallPair, Comparison, FunctionPair, UnreadFile};
+use super::report::{CallPair, Comparison, FunctionPair, ThreadPair, UnreadFile};
 use super::suspects::Suspect;
 
 use crate::overview::CallLine;
@@ -148,10 +148,7 @@ impl Comparison {
         for note in &self.notes {
             page.line(&format!("  {note}"));
         }
-        let is_random = self.a.random_addresses || self.b.random_addresses;
-        if self.is_same_build && self.differing > 0 && is_random && !self.a.random_keys {
-            page.line("  if the program hashes or sorts addresses, record it with --no-aslr: they are others in each run");
-        }
+        self.random_addresses(page);
         if self.a.random_keys {
             page.line(
                 "  hash tables have random keys: calls of hashing and probing were not compared",
@@ -169,6 +166,31 @@ impl Comparison {
         if self.is_same && self.accepted == 0 {
             self.silent_changes(page);
         }
+    }
+
+    /// Says that random addresses may be what made two runs of one build differ, and names one that the function got with which
+    /// the difference begins.
+    fn random_addresses(&self, page: &mut Page) {
+        let is_random = self.a.random_addresses || self.b.random_addresses;
+        if !self.is_same_build || self.differing == 0 || !is_random || self.a.random_keys {
+            return;
+        }
+        let first = self.first_parted().map(|(_, parting)| parting);
+        let got = first.and_then(|parting| {
+            let address = parting.addresses.first()?;
+            Some((short_name(parting.function.as_deref()?), address))
+        });
+        let who = match &got {
+            Some((function, address)) => {
+                let (name, a, b) = (&address.name, &address.a, &address.b);
+                page.line(&format!(
+                    "  {function} got the address {name}: {a} in A, {b} in B"
+                ));
+                "it"
+            }
+            None => "the program",
+        };
+        page.line(&format!("  if {who} hashes or sorts addresses, record it with --no-aslr: they are others in each run"));
     }
 
     /// Names the functions that were changed and called, where nothing shows it.
@@ -203,12 +225,17 @@ impl Comparison {
         }
     }
 
-    fn first_parting(&self, page: &mut Page) {
+    /// Returns the thread that differs first, and where.
+    fn first_parted(&self) -> Option<(&ThreadPair, &Parting)> {
         let partings = self
             .threads
             .iter()
             .filter_map(|thread| Some((thread, thread.parting.as_ref()?)));
-        let Some((thread, parting)) = partings.min_by_key(|(_, parting)| parting.a.seq) else {
+        partings.min_by_key(|(_, parting)| parting.a.seq)
+    }
+
+    fn first_parting(&self, page: &mut Page) {
+        let Some((thread, parting)) = self.first_parted() else {
             return;
         };
         let whose = match self.threads.len() {

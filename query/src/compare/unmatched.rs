@@ -33,7 +33,11 @@ pub fn unmatched(
         format!("the rule {rule:?} of {list}{place} matched nothing{near}")
     };
     let mut notes = Vec::new();
-    for (list, rules) in [("functions", &texts.functions), ("results", &texts.results)] {
+    for (list, rules) in [
+        ("functions", &texts.functions),
+        ("inside", &texts.inside),
+        ("results", &texts.results),
+    ] {
         let rules = rules.iter().filter(|rule| !matches(rule, &functions));
         notes.extend(rules.map(|rule| note(list, rule, near(rule, &functions))));
     }

@@ -3,6 +3,7 @@
 //! compared with the unchanged build; damaged and mismatched recordings.
 
 mod accepted;
+mod addresses;
 mod alike;
 mod blame;
 mod bugs;

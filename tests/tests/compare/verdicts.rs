@@ -410,6 +410,12 @@ fn what_cannot_be_compared_is_refused_with_the_reason() {
     damaged("empty", |_| Vec::new());
     refused("one", "cut", "calls-000000.parquet");
     refused("one", "empty", "calls-000000.parquet");
+    damaged("changed", |mut bytes| {
+        bytes[100] ^= 0xff;
+        bytes
+    });
+    let why = "error: changed.hindsight/columns/calls-000000.parquet is damaged at offset 0";
+    refused("one", "changed", why);
     ends_with(&compare(&scratch, &["one", "missing"]), 2);
     ends_with(&compare(&scratch, &["one"]), 2);
 }

@@ -222,11 +222,6 @@ impl Blocks {
         })
     }
 
-    /// Returns the times of all blocks.
-    pub fn spans(&self) -> impl Iterator<Item = Span> {
-        self.lives.iter().map(|life| life.span)
-    }
-
     /// Returns the sizes of a thread's blocks by their numbers, in order.
     pub fn sizes(&self, tid: u32) -> Vec<(u32, u64)> {
         let own = self.lives.iter().filter(|life| life.span.tid == tid);

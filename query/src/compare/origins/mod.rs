@@ -9,7 +9,7 @@ mod blocks;
 mod descriptors;
 mod starts;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use store::control::FunctionDef;
 
 pub use blocks::Within;
@@ -113,8 +113,6 @@ pub struct Origins {
     /// They are compared of all blocks: both recordings are of one build.
     is_placed: bool,
     first_tid: u32,
-    /// Blocks of hash tables with random keys, by thread and number: where in them something lies is chance.
-    tables: FxHashSet<(u32, u32)>,
 }
 
 /// Returns the words that are read to find them.
@@ -128,20 +126,30 @@ pub fn words(does: &[Option<Does>]) -> Vec<Word> {
     words
 }
 
-/// Reads a recording's calls. `does` is by function id, `first_tid` the thread that the program began with. `None`: there are
-/// too many blocks or descriptors.
+/// Reads a recording's calls. `does` is by function id, `first_tid` the thread that the program began with. What was made where
+/// calls are not compared, by `hashing`, has no number: one run may make more there. `None`: there are too many blocks or
+/// descriptors.
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn read(files: &CallFiles, does: &[Option<Does>], first_tid: u32) -> Result<Option<Origins>> {
+pub fn read(
+    files: &CallFiles,
+    does: &[Option<Does>],
+    first_tid: u32,
+    hashing: &Hashing,
+) -> Result<Option<Origins>> {
     let mut found = Found::default();
     if does.iter().any(Option::is_some) {
         let mut calls = files.calls(Position::default(), None);
         while let Some(batch) = calls.next()? {
             for at in 0..batch.rows() {
                 let does = does.get(batch.function(at) as usize).copied().flatten();
-                if let Some(does) = does {
-                    found.add(does, &batch, at);
+                match does {
+                    Some(does) if hashing.covers(batch.tid(at), batch.start(at)) => {
+                        found.add_uncounted(does, &batch, at);
+                    }
+                    Some(does) => found.add(does, &batch, at),
+                    None => {}
                 }
             }
             if found.lives.len() > MOST || found.descriptors.len() > MOST {
@@ -155,7 +163,6 @@ pub fn read(files: &CallFiles, does: &[Option<Does>], first_tid: u32) -> Result<
         placed_below: 0,
         is_placed: false,
         first_tid,
-        tables: FxHashSet::default(),
     }))
 }
 
@@ -169,6 +176,25 @@ struct Found {
 }
 
 impl Found {
+    /// Adds a call that is not compared: it only frees and closes.
+    fn add_uncounted(&mut self, does: Does, batch: &Batch, at: usize) {
+        let start = batch.start(at);
+        let first = batch.word(at, Word::Int(0)).unwrap_or(0);
+        let returned = batch.word(at, Word::Rax).filter(|_| !batch.unwound(at));
+        match does {
+            Does::Memory(Role::Frees) => self.lives.free(first, start),
+            Does::Memory(Role::Moves(_)) if returned.is_some_and(|address| address != 0) => {
+                self.lives.free(first, start);
+            }
+            Does::Closes => {
+                if let Some(number) = descriptors::number(first) {
+                    self.descriptors.close(number, start);
+                }
+            }
+            Does::Memory(_) | Does::Opens => {}
+        }
+    }
+
     fn add(&mut self, does: Does, batch: &Batch, at: usize) {
         // A call that had not ended may have freed or not.
         let Some(end) = batch.end(at) else { return };
@@ -239,13 +265,6 @@ impl Origins {
         }
     }
 
-    /// Takes where threads worked on hash tables with random keys: blocks that they made there are the tables.
-    pub fn set_tables(&mut self, hashing: &Hashing) {
-        let spans = self.blocks.spans();
-        let of_tables = spans.filter(|span| hashing.covers(span.tid, span.from));
-        self.tables = of_tables.map(|span| (span.tid, span.number)).collect();
-    }
-
     /// Returns the block of the thread's own that an address lies in.
     #[inline]
     pub fn block(&self, address: u64, seen: Seen) -> Option<Within> {
@@ -266,9 +285,6 @@ impl Origins {
 
     /// Tells whether places in a block are compared.
     pub fn is_placed(&self, span: Span) -> bool {
-        if !self.tables.is_empty() && self.tables.contains(&(span.tid, span.number)) {
-            return false;
-        }
         self.is_placed || span.tid == self.first_tid && span.number < self.placed_below
     }
 
