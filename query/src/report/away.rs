@@ -14,6 +14,8 @@ pub struct Away {
     until_ns: i64,
     /// By thread.
     held: FxHashMap<u32, Stretches>,
+    /// How long each thread slept until the recorder had done something, in ns. That is among the times of `held`.
+    slept: FxHashMap<u32, u64>,
 }
 
 /// The exception of a thread that was seen last. The thread waits from then on, while memory is copied, and the pause follows.
@@ -61,7 +63,18 @@ impl Away {
         Away {
             until_ns,
             held: by_thread,
+            slept: FxHashMap::default(),
         }
+    }
+
+    /// Takes for how long the recorder let each thread sleep, in ns.
+    pub fn with_sleeps(self, slept: FxHashMap<u32, u64>) -> Away {
+        Away { slept, ..self }
+    }
+
+    /// Returns for how long a thread slept until the recorder had done something, in ns.
+    pub fn slept_ns(&self, tid: u32) -> u64 {
+        self.slept.get(&tid).copied().unwrap_or(0)
     }
 
     /// Returns how long a call took up to the end of the program, in ns, and how much of that was nobody's.

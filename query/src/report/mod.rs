@@ -115,8 +115,12 @@ pub struct FunctionTime {
     /// The time of its calls without the recorded calls that they made, and without what recording cost, in ns: at least 1 ns
     /// of each call.
     pub self_ns: u64,
-    /// The same at most, in ns: recording may have cost only half as much as it seems.
+    /// The same at most, in ns: recording may have cost only half as much as it seems, and other calls may have waited for a
+    /// processor.
     pub self_most_ns: u64,
+    /// What of `self_most_ns` is there because it is not known which calls waited, in ns.
+    #[serde(skip)]
+    pub waits_unsure_ns: u64,
     /// The time of its calls with all that they made, those inside each other counted once.
     pub inclusive_ns: u64,
     /// The part of `self_ns` in that of all functions, from 0 to 1.
@@ -128,10 +132,15 @@ pub struct FunctionTime {
 }
 
 impl FunctionTime {
-    /// Returns whether recording cost more than what is left: the time is rough.
+    /// Returns whether recording cost more than what is left, or waits may have been so long: the time is rough.
     #[must_use]
     pub fn is_rough(&self) -> bool {
         2 * self.self_most_ns > 3 * self.self_ns
+    }
+
+    /// The time at most, in ns, if it is known which calls waited.
+    fn most_by_cost_ns(&self) -> u64 {
+        self.self_most_ns.saturating_sub(self.waits_unsure_ns)
     }
 }
 
@@ -186,14 +195,23 @@ impl Report {
     /// most calls first.
     #[must_use]
     pub fn rough(&self) -> Vec<&FunctionTime> {
-        let whole_ns: u64 = self.functions.iter().map(|f| f.self_most_ns).sum();
+        let all = self.functions.iter();
+        let whole_ns: u64 = all.map(FunctionTime::most_by_cost_ns).sum();
         let is_rough = |f: &&FunctionTime| {
-            let has_part = f.self_most_ns as f64 > whole_ns as f64 * ROUGH_PART;
-            has_part && f.calls >= ROUGH_CALLS && f.is_rough()
+            let most_ns = f.most_by_cost_ns();
+            let has_part = most_ns as f64 > whole_ns as f64 * ROUGH_PART;
+            has_part && f.calls >= ROUGH_CALLS && 2 * most_ns > 3 * f.self_ns
         };
         let mut rough: Vec<&FunctionTime> = self.functions.iter().filter(is_rough).collect();
         rough.sort_by_key(|f| (u64::MAX - f.calls, f.function_id));
         rough
+    }
+
+    /// Returns whether threads waited for a processor for longer than their calls ran: then shares are rough.
+    #[must_use]
+    pub fn mostly_waited(&self) -> bool {
+        let ran_ns: u64 = self.functions.iter().map(|f| f.self_ns).sum();
+        self.cost.processor_wait_ns > ran_ns
     }
 
     /// Returns who called a function, the most time first; `None` where no recorded call was around.
@@ -351,12 +369,17 @@ impl Source {
         })
     }
 
-    /// Adds up the calls of each function, and finds out what recording one cost.
+    /// Adds up the calls of each function, and finds out what recording one cost, and whether it is known how long each thread
+    /// waited for a processor.
     ///
     /// # Errors
     /// The recording cannot be read.
-    pub(crate) fn spent(&self) -> Result<(Vec<Spent>, Costs)> {
-        self.walked(&mut |_, _| (), |walk, costs, _, _| (spent(walk), *costs))
+    pub(crate) fn spent(&self) -> Result<(Vec<Spent>, Costs, bool)> {
+        self.walked(&mut |_, _| (), |walk, costs, _, _| {
+            let mut threads = walk.tree.threads().iter();
+            let knows_waits = threads.all(|(tid, _)| self.processor_wait_ns(*tid).is_some());
+            (spent(walk), *costs, knows_waits)
+        })
     }
 
     fn walked<T>(
@@ -382,7 +405,8 @@ impl Source {
         })?;
         walk.finish();
         let costs = shortest.costs(self.is_plain());
-        let waited_ns = waits::take_out(&mut walk, self.definitions.processor_waits(), &costs);
+        let by_thread = self.definitions.processor_waits();
+        let waited_ns = waits::take_out(&mut walk, by_thread, &away, &costs);
         Ok(then(&walk, &costs, &away, waited_ns))
     }
 
@@ -402,7 +426,8 @@ impl Source {
                 function_id: id,
                 calls: total.calls,
                 self_ns: own.ns,
-                self_most_ns: own.most_ns,
+                self_most_ns: own.most_ns + at_least_0(total.unsure_ns),
+                waits_unsure_ns: at_least_0(total.unsure_ns),
                 inclusive_ns: total.inclusive.corrected(costs).max(own.ns),
                 share: 0.0,
                 raw_self_ns: at_least_0(total.self_ns),

@@ -3,8 +3,9 @@
 
 use rustc_hash::FxHashMap;
 
+use super::at_least_0;
 use super::cost::{Costs, Left};
-use super::tree::{NONE, Tree};
+use super::tree::{NONE, Node, Tree};
 
 /// The paths of calls. A path comes after the one that it continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,10 +38,17 @@ pub struct Path {
 pub struct Times {
     /// Their own, in ns.
     pub self_ns: u64,
-    /// The same at most, in ns: the cost of recording is not known exactly.
+    /// The same at most, in ns: the cost of recording is not known exactly, nor which calls waited for a processor.
     pub self_most_ns: u64,
     /// With all that they made, in ns: the sum over the paths that continue this one.
     pub inclusive_ns: u64,
+}
+
+fn times_of(node: &Node, cost_ps: u64) -> Times {
+    let own_ns = node.self_ns - node.away_ns;
+    let mut times = Times::of(Costs::left(own_ns, cost_ps, node.calls));
+    times.self_most_ns += at_least_0(node.unsure_ns);
+    times
 }
 
 impl Times {
@@ -83,11 +91,7 @@ impl Paths {
             times: match node.parent {
                 // A thread has no time of its own.
                 NONE => Times::default(),
-                _ => Times::of(Costs::left(
-                    node.self_ns - node.away_ns,
-                    cost_ps,
-                    node.calls,
-                )),
+                _ => times_of(node, cost_ps),
             },
             raw: Times::of(Costs::left(node.self_ns, 0, 0)),
         });

@@ -93,6 +93,7 @@ impl Source {
         let mut stopped: FxHashMap<u32, i64> = FxHashMap::default();
         let mut raised = Raised::default();
         let mut held = Vec::new();
+        let mut slept: FxHashMap<u32, u64> = FxHashMap::default();
         let filled = reader.parts().iter().filter(|part| part.part.events > 0);
         for part in filled {
             let file = EventsFile::open(&part.events)?;
@@ -111,10 +112,12 @@ impl Source {
                     }
                     _ => {}
                 })?;
-                held.extend(file.events(page, &waits)?.iter().filter_map(|wait| {
-                    let since = wait.ts_ns - wait.value?;
-                    Some((wait.tid?, since, wait.ts_ns))
-                }));
+                for wait in file.events(page, &waits)? {
+                    if let (Some(tid), Some(ns)) = (wait.tid, wait.value) {
+                        held.push((tid, wait.ts_ns - ns, wait.ts_ns));
+                        *slept.entry(tid).or_default() += u64::try_from(ns).unwrap_or(0);
+                    }
+                }
             }
         }
         held.extend(
@@ -122,6 +125,6 @@ impl Source {
                 .into_iter()
                 .map(|(tid, since)| (tid, since, until_ns)),
         );
-        Ok(Away::new(until_ns, held))
+        Ok(Away::new(until_ns, held).with_sleeps(slept))
     }
 }

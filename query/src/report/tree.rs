@@ -24,8 +24,12 @@ pub struct Node {
     pub self_ns: i64,
     /// What of it was nobody's time, in ns.
     pub away_ns: i64,
-    /// What of it is in single calls with much time of their own, in ns.
+    /// How many calls have much time of their own.
+    pub long_calls: u64,
+    /// What of it is in these, in ns.
     pub long_ns: i64,
+    /// What of `away_ns` may have been other calls' waits, in ns.
+    pub unsure_ns: i64,
     last_child: u32,
 }
 
@@ -121,7 +125,9 @@ impl Tree {
             calls: 0,
             self_ns: 0,
             away_ns: 0,
+            long_calls: 0,
             long_ns: 0,
+            unsure_ns: 0,
             last_child: NONE,
         });
         id

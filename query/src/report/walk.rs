@@ -24,6 +24,8 @@ pub struct FunctionTotal {
     pub self_ns: i64,
     /// What of that was nobody's time, in ns.
     pub away_ns: i64,
+    /// What of `away_ns` may have been other calls' waits, in ns.
+    pub unsure_ns: i64,
     /// The time of those around which there is no other call of the function, as measured.
     pub inclusive: Inclusive,
 }
@@ -263,6 +265,7 @@ impl<'a> Walk<'a> {
         node.self_ns += own_ns;
         node.away_ns += away_ns;
         if own_ns >= LONG_NS {
+            node.long_calls += 1;
             node.long_ns += own_ns;
         }
         let more_ns = counted_ns - whole_ns;

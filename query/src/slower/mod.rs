@@ -142,6 +142,8 @@ pub struct Slower {
     pub functions: Vec<FunctionTimes>,
     /// How many functions were not tested, because they take less than a hundredth of the time.
     pub not_tested: usize,
+    /// How many recordings have waits for a processor in their times: of some threads it is not known how long they waited.
+    pub unknown_waits: usize,
     /// How many recordings per side would be needed to test this many functions; `None` if these suffice.
     pub needed: Option<usize>,
 }
@@ -277,6 +279,11 @@ fn judge(before: &[Run], after: &[Run], level: Level) -> Slower {
         all,
         functions,
         not_tested: names.len() - tested.len(),
+        unknown_waits: before
+            .iter()
+            .chain(after)
+            .filter(|run| !run.knows_waits)
+            .count(),
     }
 }
 

@@ -75,6 +75,8 @@ pub struct Run {
     pub functions: HashMap<Named, Sample>,
     /// What recording cost.
     pub costs: Costs,
+    /// Whether the waits for a processor of all threads are known, and not in the times.
+    pub knows_waits: bool,
 }
 
 impl Run {
@@ -98,7 +100,7 @@ impl Run {
 /// # Errors
 /// The recording cannot be read.
 pub fn run(session: &Session) -> Result<Run> {
-    let (all, costs) = session.report_source().spent()?;
+    let (all, costs, knows_waits) = session.report_source().spent()?;
     let definitions = session.definitions();
     let mut functions: HashMap<Named, Sample> = HashMap::new();
     for spent in all {
@@ -115,7 +117,11 @@ pub fn run(session: &Session) -> Result<Run> {
             self_ns: spent.self_ns.max(0) as f64,
         });
     }
-    Ok(Run { functions, costs })
+    Ok(Run {
+        functions,
+        costs,
+        knows_waits,
+    })
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ impl Noise {
             Run {
                 functions: functions.collect(),
                 costs: Costs::of(Some(COST), Some(COST)),
+                knows_waits: true,
             }
         };
         (0..count).map(run).collect()
@@ -250,6 +251,21 @@ fn what_recording_more_calls_may_cost_is_not_called_slower() {
     let found = judge(&after, &before, Level::default());
     assert_eq!(found.all.verdict, Verdict::Unsure);
     assert!(found.text(10).contains("99,000 fewer calls"));
+}
+
+#[test]
+fn recordings_whose_waits_are_not_known_are_counted() {
+    let mut noise = Noise(17, 0.12);
+    let (before, mut after) = (noise.runs(8, 4, 1.0), noise.runs(8, 4, 1.0));
+    let said = "with waits for a processor in the times";
+    let found = judge(&before, &after, Level::default());
+    assert_eq!(found.unknown_waits, 0);
+    assert!(!found.text(10).contains(said), "{}", found.text(10));
+    after[3].knows_waits = false;
+    let found = judge(&before, &after, Level::default());
+    assert_eq!(found.unknown_waits, 1);
+    let text = found.text(10);
+    assert!(text.contains(&format!("  1 recording {said}")), "{text}");
 }
 
 #[test]

@@ -74,6 +74,16 @@ impl Slower {
                 format_args!("  {functions} with less than 1 % of the time: not tested"),
             );
         }
+        if self.unknown_waits > 0 {
+            let recordings = count(self.unknown_waits as u64, "recording");
+            line(
+                text,
+                format_args!(
+                    "  {recordings} with waits for a processor in the times: of some threads they are not known; \
+                     hindsight report names these"
+                ),
+            );
+        }
         if let Some(needed) = self.needed {
             line(
                 text,

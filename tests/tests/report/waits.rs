@@ -100,6 +100,70 @@ fn what_threads_waited_before_they_ended_is_in_no_functions_time() {
     assert!(all_idle_ns >= 50_000_000, "{}", ended.text());
 }
 
+/// Shares a processor with a child that never sleeps. `crunch` runs for 4 ms in all, in long calls; `step` is called often, and takes
+/// some nanoseconds.
+const CRUNCHING: &str = r#"
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+static inline __attribute__((always_inline)) long ran(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+__attribute__((noinline)) long step(long x) { return x * 3 + 1; }
+__attribute__((noinline)) long crunch(long x) {
+  for (long until = ran() + 100000; ran() < until;)
+    x += 7;
+  return x;
+}
+int main(void)
+{
+  cpu_set_t all, one;
+  int first = 0;
+  sched_getaffinity(0, sizeof all, &all);
+  while (!CPU_ISSET(first, &all))
+    first++;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  sched_setaffinity(0, sizeof one, &one);
+  pid_t parent = getpid(), child = fork();
+  while (child == 0)
+    if (getppid() != parent)
+      return 0;
+  long x = 1;
+  for (long n = 0; n < 40; n++) {
+    x = crunch(x);
+    for (long m = 0; m < 10000; m++)
+      x = step(x);
+  }
+  kill(child, SIGKILL);
+  return 0;
+}
+"#;
+const CRUNCHED_NS: i64 = 4_000_000;
+
+#[test]
+fn a_function_of_long_calls_keeps_the_time_that_it_ran() {
+    let scratch = Scratch::new("report_crunching");
+    let program = compiled(&scratch, "crunching.c", CRUNCHING, &["-g", "-O1"]);
+    let program = Program::new(program, scratch.path());
+    let (_ended, recording) = Hindsight::record(&scratch, &[], &program);
+    let report = recording.command("report", &["--json"]).result();
+    let functions = report["functions"].as_array().expect("functions");
+    let crunch = functions.iter().find(|f| f["function"] == "crunch");
+    let crunch = crunch.expect("it was called");
+    assert!(number(crunch, "self_ns") >= CRUNCHED_NS / 20, "{report:#}");
+    assert!(
+        number(crunch, "self_most_ns") >= CRUNCHED_NS / 2,
+        "{report:#}"
+    );
+    let text = recording.command("report", &[]).text();
+    assert!(text.contains("for longer than they ran"), "{text}");
+}
+
 /// A thread that sleeps while the recorder is stopped.
 const UNSEEN: &str = r#"
 #define _GNU_SOURCE
