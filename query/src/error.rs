@@ -1,10 +1,11 @@
 //! The errors of a query, each with its place in the question and the next step.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use datafusion::error::DataFusionError;
 use debuginfo::with_causes;
+use parquet::errors::ParquetError;
 
 use crate::question::{hint_of, message_of};
 
@@ -130,6 +131,23 @@ impl Error {
             _ => return None,
         };
         Some(hint.to_owned())
+    }
+}
+
+impl Error {
+    /// Returns the error of a sealed file that cannot be read. Who checked its bytes may have found damage.
+    pub(crate) fn of_part(path: &Path, source: ParquetError) -> Self {
+        let source = match source {
+            ParquetError::External(inner) => match inner.downcast::<store::Error>() {
+                Ok(own) => return Self::Store(*own),
+                Err(inner) => ParquetError::External(inner),
+            },
+            source => source,
+        };
+        Self::Part {
+            path: path.to_path_buf(),
+            source,
+        }
     }
 }
 

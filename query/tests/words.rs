@@ -50,3 +50,13 @@ fn completion_knows_tables_columns_functions_and_keywords() {
         );
     }
 }
+
+#[test]
+fn an_error_names_what_is_wrong_and_not_who_said_it() {
+    let asked = Asked::new(|path| shop().record(path));
+    let sql = "SELECT count(*) FROM calls WHERE function ~ '('";
+    let answer = query::finding::rows(&asked.session, sql, 1, |_| ());
+    let told = answer.expect_err("no expression").to_string();
+    assert!(told.starts_with("regex parse error:"), "{told}");
+    assert!(told.ends_with("unclosed group"), "{told}");
+}

@@ -474,9 +474,10 @@ const NEGATIVE: &str = "(ret between -4095 and -1 or ret between 4294963201 and 
 /// Counts the results of calls for which one of the conditions holds.
 fn read_again(source: &Source<'_>, conditions: &[String]) -> Result<Vec<Counted>> {
     let sql = format!(
-        "select function_id, ret, count(*), min(start_seq) from calls where {} \
+        "select function_id, ret, count(*), min(start_seq) from calls where ({}) and {} \
          group by function_id, ret order by count(*) desc, ret desc",
-        conditions.join(" or ")
+        conditions.join(" or "),
+        source.left_out().excluded()
     );
     let counted = |row: &Row| {
         Some(Counted {

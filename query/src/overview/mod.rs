@@ -10,6 +10,7 @@ mod errors;
 mod failures;
 mod freed;
 mod lines;
+mod made;
 mod panic;
 mod program;
 mod questions;
@@ -91,9 +92,10 @@ pub fn overview(session: &Session, recording: &str) -> Result<Overview> {
 /// # Errors
 /// The recording cannot be read; [`crate::Error::Stopped`].
 pub fn cancellable(session: &Session, recording: &str, cancel: &Cancel) -> Result<Overview> {
-    let source = Source::new(session)?.until(cancel);
+    let mut source = Source::new(session)?.until(cancel);
     let ending = ending::ending(&source)?;
     let stops = Stops::of(&source)?;
+    source.leave_out(stops.made());
     // Times that count instructions are not those of the clock.
     let is_by_clock = !source.has_captured(EVERY_INSTRUCTION);
     // The recording may still be written when the program has ended.

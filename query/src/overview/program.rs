@@ -4,7 +4,7 @@ use serde::Serialize;
 use store::manifest::EVERY_INSTRUCTION;
 use store::recording::RecordingState;
 
-use super::source::Source;
+use super::source::{Source, told};
 use crate::error::Result;
 
 /// The state of a recording that is being written.
@@ -23,7 +23,7 @@ pub struct Program {
     pub duration_ns: Option<u64>,
     /// How many events there are; the last one has one less as its `seq`.
     pub events: u64,
-    /// How many calls.
+    /// How many calls, without those that a debugger had it make.
     pub calls: u64,
     /// How many functions were called.
     pub functions: u64,
@@ -37,6 +37,9 @@ pub struct Program {
     pub lost: u64,
     /// The first such place.
     pub first_gap: Option<u64>,
+    /// What a core file lacks, and which files are not those of the program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 impl Program {
@@ -90,6 +93,10 @@ pub fn program(
         gaps: gap(0).unwrap_or(0),
         lost: gap(1).unwrap_or(0),
         first_gap: gap(2),
+        remarks: match source.timeline() {
+            Some(timeline) => told(replay::remarks(timeline))?,
+            None => Vec::new(),
+        },
     };
     if program.is_to_be_counted() {
         program.duration_ns = None;

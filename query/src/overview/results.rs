@@ -34,8 +34,9 @@ pub fn errors_returned(source: &Source<'_>, tallies: &[Tally]) -> Result<Vec<Fai
         .collect();
     let sql = format!(
         "select function_id, count(*), min(start_seq) from calls \
-         where function_id in ({}) and ret_text like 'Err(%' group by function_id order by 2, 3",
-        ids.join(", ")
+         where function_id in ({}) and ret_text like 'Err(%' and {} group by function_id order by 2, 3",
+        ids.join(", "),
+        source.left_out().excluded()
     );
     let mut found = Vec::new();
     for row in source.ask(&sql)? {

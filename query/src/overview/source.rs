@@ -5,6 +5,7 @@ use serde::Serialize;
 use store::control::FunctionDef;
 
 use super::cancel::Cancel;
+use super::made::Made;
 use crate::asking::execution;
 use crate::error::{Error, Result};
 use crate::functions::args::{self, Asked};
@@ -67,6 +68,7 @@ pub struct Source<'s> {
     session: &'s Session,
     timeline: Option<&'s Timeline>,
     cancel: Cancel,
+    made: Made,
 }
 
 impl<'s> Source<'s> {
@@ -83,6 +85,7 @@ impl<'s> Source<'s> {
             session,
             timeline,
             cancel: Cancel::default(),
+            made: Made::default(),
         })
     }
 
@@ -93,6 +96,16 @@ impl<'s> Source<'s> {
             cancel: cancel.clone(),
             ..self
         }
+    }
+
+    /// Leaves these calls out of what the program did.
+    pub fn leave_out(&mut self, made: Made) {
+        self.made = made;
+    }
+
+    /// Returns the calls that are left out.
+    pub fn left_out(&self) -> &Made {
+        &self.made
     }
 
     /// Returns what ends the questions.

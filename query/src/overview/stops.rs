@@ -3,10 +3,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use store::Reader;
 use store::recording::RecordingState;
 
+use super::made::{Made, is_made};
 use super::source::{Source, told};
 use super::tally::Tallies;
 use crate::error::Result;
@@ -27,6 +28,7 @@ struct Stop {
 /// All stops of a recording.
 pub struct Stops {
     all: Vec<Stop>,
+    made: Made,
 }
 
 /// Returns the time of the clock, in ns since a recording began, if it is being written; never less than the last event's.
@@ -40,6 +42,16 @@ pub fn now_ns(reader: &Reader) -> Option<i64> {
     Some(since.max(reader.last_ts_ns()))
 }
 
+/// Returns the events at which threads were let go to make a call for the debugger.
+fn calls(source: &Source<'_>) -> Result<FxHashSet<u64>> {
+    let sql = format!(
+        "select seq, text from events where kind = 'resume' and tid is not null order by seq limit {MOST}"
+    );
+    let rows = source.ask(&sql)?;
+    let calls = rows.iter().filter(|row| is_made(row.text(1)));
+    Ok(calls.filter_map(|row| row.count(0)).collect())
+}
+
 impl Stops {
     /// Reads them.
     ///
@@ -51,6 +63,8 @@ impl Stops {
              and tid is not null order by seq limit {MOST}"
         );
         let mut all: Vec<Stop> = Vec::new();
+        let mut made = Made::default();
+        let calls = calls(source)?;
         let mut open: FxHashMap<u32, usize> = FxHashMap::default();
         let mut raised = Raised::default();
         for row in source.ask(&sql)? {
@@ -65,7 +79,10 @@ impl Stops {
                 to_ns,
             };
             match row.text(3) {
+                // Afterwards it stands where it stood.
+                Some("resume") if calls.contains(&seq) => made.begin(tid, seq),
                 Some("resume") => {
+                    made.end(tid, seq);
                     if let Some(at) = open.remove(&tid) {
                         all[at].to_ns = Some(ts_ns);
                     }
@@ -84,7 +101,12 @@ impl Stops {
                 }
             }
         }
-        Ok(Stops { all })
+        Ok(Stops { all, made })
+    }
+
+    /// Returns the calls that the debugger had threads make.
+    pub fn made(&self) -> Made {
+        self.made.clone()
     }
 
     /// Returns the end of what is known of a program that is being recorded: now, or when it was stopped; `None` if it is not

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::made::Made;
 use super::source::{Source, told};
 use crate::compare::{Batch, ByThread, CallFiles, Position, Word};
 use crate::error::Result;
@@ -203,10 +204,13 @@ struct Counted {
 }
 
 impl Counted {
-    /// Counts some calls. Those that had not ended at event `until` have no time yet.
-    fn batch(&mut self, batch: &Batch, readings: &Readings, until: u64) {
+    /// Counts some calls. Those that had not ended at event `until` have no time yet; those that the debugger had `made` do not count.
+    fn batch(&mut self, batch: &Batch, readings: &Readings, (until, made): (u64, &Made)) {
         for at in 0..batch.rows() {
             let (id, start) = (batch.function(at), batch.start(at));
+            if !made.is_empty() && made.has(batch.tid(at), start) {
+                continue;
+            }
             let has_time = batch.end(at).is_some_and(|end| end <= until);
             let own = if has_time { batch.own_ns(at) } else { 0 };
             if self.functions.len() <= id as usize {
@@ -287,6 +291,7 @@ fn counted(source: &Source<'_>, until: u64) -> Result<Counted> {
     let readings = Readings::of(session.definitions());
     let starts = files.row_groups()?;
     let next = AtomicUsize::new(0);
+    let made = source.left_out();
     let work = || -> Result<Counted> {
         let mut counted = Counted::default();
         loop {
@@ -297,7 +302,7 @@ fn counted(source: &Source<'_>, until: u64) -> Result<Counted> {
             let end = starts.get(group + 1).copied().unwrap_or(Position::end());
             let mut calls = files.calls(*from, None).until(end);
             while let Some(batch) = calls.next()? {
-                counted.batch(&batch, &readings, until);
+                counted.batch(&batch, &readings, (until, made));
             }
         }
     };

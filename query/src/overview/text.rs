@@ -147,9 +147,13 @@ impl Overview {
         let name = fitted(&escaped(&name), room.max(20)).into_owned();
         let mut section = Section::new(
             format!("{name}: {ended}{}", at.unwrap_or_default()),
-            2,
+            2 + program.remarks.len(),
             vec![recorded],
         );
+        let remarks = program.remarks.iter();
+        section
+            .lines
+            .extend(remarks.map(|remark| format!("  {}", escaped(remark))));
         if let Some((seq, became)) = &self.ending.became {
             section.lines.push(format!(
                 "  from seq {seq} on it was another program, {}, whose calls are not recorded",

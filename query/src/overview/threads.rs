@@ -1,5 +1,6 @@
 //! The threads: how much each did, how it ended or which call it is in.
 
+use replay::{Event, Timeline};
 use serde::Serialize;
 
 use super::source::{Source, told};
@@ -140,7 +141,14 @@ fn last_of(source: &Source<'_>, thread: &Thread, died: Option<u64>) -> Result<Th
         Some(died) => (died, told(timeline.ts_ns(died))?),
         None => (told(timeline.last_own())?, told(timeline.ended_ns())?),
     };
-    let last = told(timeline.last_of_thread(thread.tid, end, 0))?;
+    let (last, end_ns) = match told(timeline.last_of_thread(thread.tid, end, 0))? {
+        // What a debugger stopped waits no longer.
+        Some(stop) if is_pause(timeline, stop)? => {
+            let before = told(timeline.last_of_thread(thread.tid, stop.saturating_sub(1), 0))?;
+            (before, told(timeline.ts_ns(stop))?)
+        }
+        last => (last, end_ns),
+    };
     let last_seq = last.unwrap_or(thread.first_seq);
     let open = source.around(thread.tid, end)?;
     let Some(call) = open.first() else {
@@ -153,6 +161,11 @@ fn last_of(source: &Source<'_>, thread: &Thread, died: Option<u64>) -> Result<Th
         for_ns: u64::try_from(end_ns - since).unwrap_or(0),
         last_seq,
     })
+}
+
+fn is_pause(timeline: &Timeline, seq: u64) -> Result<bool> {
+    let event = told(timeline.event(seq))?;
+    Ok(matches!(event, Event::Other(event) if event.kind == "pause"))
 }
 
 impl Threads {

@@ -661,6 +661,7 @@ fn plain(message: &str) -> String {
         "Error during planning: ",
         "Optimizer rule 'simplify_expressions' failed",
         "Execution error: ",
+        "External error: ",
         "Arrow error: ",
         "Cast error: ",
         "SQL error: ",

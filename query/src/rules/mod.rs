@@ -1,6 +1,7 @@
 //! Optimizer rules. Most exploit that everything SQL shows about a function follows from its id.
 
 mod arithmetic;
+mod dynamic_filters;
 mod id_filter;
 mod id_group;
 mod late_columns;
@@ -13,6 +14,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use arithmetic::CheckArithmetic;
+use dynamic_filters::PushUnambiguous;
 use id_filter::FilterById;
 use id_group::GroupById;
 use late_columns::{ComputeLate, KeepLate};
@@ -39,13 +41,17 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 
 /// DataFusion's rule that moves projections towards the tables.
 const PROJECTIONS: &str = "ProjectionPushdown";
+/// DataFusion's rule that pushes the filters of running operators to the scans.
+const DYNAMIC_FILTERS: &str = "FilterPushdown(Post)";
 
-/// Returns DataFusion's own rules for physical plans, with that of this module in place of its own.
+/// Returns DataFusion's own rules for physical plans, with those of this module in place of its own.
 pub fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     for rule in &mut rules {
         if rule.name() == PROJECTIONS {
             *rule = Arc::new(KeepLate::default());
+        } else if rule.name() == DYNAMIC_FILTERS {
+            *rule = Arc::new(PushUnambiguous::default());
         }
     }
     rules

@@ -293,7 +293,8 @@ fn evaluate_in<T>(
     show: impl FnOnce(&Value, &Look<'_>) -> T,
 ) -> Result<T, NoValue> {
     let frames = &moment.trace.backtrace.frames;
-    // Globals are known without a frame; in an unknown frame, nothing is.
+    // Globals are known without a frame, and so is what is qualified with the function of another frame; in an unknown
+    // frame, nothing is.
     let is_known = frames.get(frame).is_some_and(|f| f.pc_is_known);
     if frame > 0 && !is_known {
         return Err(NoValue {
@@ -305,8 +306,8 @@ fn evaluate_in<T>(
     let context = Context {
         space: &moment.space,
         machine: &machine,
-        frames: if is_known { frames } else { &[] },
-        index: if is_known { frame } else { 0 },
+        frames,
+        index: if is_known { frame } else { frames.len() },
         calls: None,
         kept: None,
     };

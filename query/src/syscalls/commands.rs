@@ -154,7 +154,7 @@ pub const KCMP: &[Command] = &[
 pub const FSCONFIG: &[Command] = &[
     ("FSCONFIG_SET_FLAG", 0, &["path", "ptr", "int"]),
     ("FSCONFIG_SET_STRING", 1, &["path", "path", "int"]),
-    ("FSCONFIG_SET_BINARY", 2, &["path", "ptr", "int"]),
+    ("FSCONFIG_SET_BINARY", 2, &["path", "binary", "int"]),
     ("FSCONFIG_SET_PATH", 3, &["path", "path", "dirfd"]),
     ("FSCONFIG_SET_PATH_EMPTY", 4, &["path", "path", "dirfd"]),
     ("FSCONFIG_SET_FD", 5, &["path", "ptr", "fd"]),

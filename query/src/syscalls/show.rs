@@ -266,6 +266,7 @@ fn memory(text: &mut String, call: &Call<'_>, index: usize, word: &str) -> Optio
         }
         "in" | "out" if call.argument(index) == 0 => return None,
         "in" => data(text, given, call.argument(index + 1))?,
+        "binary" => values::binary(text, given?, call.argument(index + 1) & 0xffff_ffff),
         "out" => filled(text, call, index)?,
         "out0" => {
             call.result.filter(|result| *result >= 0)?;
@@ -303,11 +304,7 @@ fn memory(text: &mut String, call: &Call<'_>, index: usize, word: &str) -> Optio
         "poll" => polled(text, call, given?),
         "clone3" => structures::clone(text, given?, call.result)?,
         "optionvalue" | "outoption" => option_value(text, call, index, word)?,
-        "how" => {
-            text.push_str("{flags=");
-            open_flags(text, number(given?, 0, 8)?);
-            text.push_str(", ...}");
-        }
+        "how" => structures::how(text, given?)?,
         _ => return structure(text, call, index, word),
     }
     Some(())

@@ -1,8 +1,10 @@
 //! Writes the structures that arguments of system calls point to, with the names of their members. One that is cut is `None`.
 
-use super::flags;
+use debuginfo::prototypes::Ellipsis;
+
 use super::show::Call;
 use super::values::{self, add, bits, hex, named, number, quoted};
+use super::{flags, system, words};
 
 /// The most bytes of each buffer of a vector.
 const SHOWN: u64 = 32;
@@ -76,6 +78,21 @@ pub fn action(text: &mut String, bytes: &[u8]) -> Option<()> {
         text.push_str(", sa_restorer=");
         pointer(text, word(2)?);
     }
+    text.push('}');
+    Some(())
+}
+
+/// Appends a `struct open_how`.
+pub fn how(text: &mut String, bytes: &[u8]) -> Option<()> {
+    let (set, mode) = (number(bytes, 0, 8)?, number(bytes, 8, 8)?);
+    text.push_str("{flags=");
+    values::open_flags(text, set);
+    if mode != 0 || Ellipsis::makes_file(set) {
+        text.push_str(", mode=");
+        words::octal(text, mode);
+    }
+    text.push_str(", resolve=");
+    bits(text, number(bytes, 16, 8)?, system::RESOLVE, "0");
     text.push('}');
     Some(())
 }

@@ -235,3 +235,22 @@ pub const PROTECTION_KEY: &Names = &[("PKEY_DISABLE_ACCESS", 0x1), ("PKEY_DISABL
 
 /// Flags of pidfd_open.
 pub const PIDFD: &Names = &[("PIDFD_NONBLOCK", 0x800)];
+
+/// Flags of io_uring_enter.
+pub const RING_ENTER: &Names = &[
+    ("IORING_ENTER_GETEVENTS", 0x1),
+    ("IORING_ENTER_SQ_WAKEUP", 0x2),
+    ("IORING_ENTER_SQ_WAIT", 0x4),
+    ("IORING_ENTER_EXT_ARG", 0x8),
+    ("IORING_ENTER_REGISTERED_RING", 0x10),
+];
+
+/// How openat2 finds a file.
+pub const RESOLVE: &Names = &[
+    ("RESOLVE_NO_XDEV", 0x1),
+    ("RESOLVE_NO_MAGICLINKS", 0x2),
+    ("RESOLVE_NO_SYMLINKS", 0x4),
+    ("RESOLVE_BENEATH", 0x8),
+    ("RESOLVE_IN_ROOT", 0x10),
+    ("RESOLVE_CACHED", 0x20),
+];

@@ -250,15 +250,31 @@ pub fn address(text: &mut String, bytes: &[u8]) -> Option<()> {
         10 => {
             let port = u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?);
             let host = std::net::Ipv6Addr::from(*bytes.get(8..)?.first_chunk::<16>()?);
+            let flow = u32::from_be_bytes(*bytes.get(4..)?.first_chunk()?);
             add(
                 text,
-                format_args!(", sin6_port=htons({port}), sin6_addr=inet_pton(\"{host}\")"),
+                format_args!(
+                    ", sin6_port=htons({port}), sin6_flowinfo=htonl({flow}), inet_pton(AF_INET6, \"{host}\", &sin6_addr)"
+                ),
             );
+            if let Some(scope) = number(bytes, 24, 4) {
+                add(text, format_args!(", sin6_scope_id={scope}"));
+            }
         }
         _ => text.push_str(", ..."),
     }
     text.push('}');
     Some(())
+}
+
+/// Appends bytes that are no text, of `len` bytes.
+pub fn binary(text: &mut String, bytes: &[u8], len: u64) {
+    text.push('"');
+    for byte in bytes {
+        add(text, format_args!("\\x{byte:02x}"));
+    }
+    let is_cut = (bytes.len() as u64) < len;
+    text.push_str(if is_cut { "\"..." } else { "\"" });
 }
 
 /// Appends a wait status.
@@ -360,6 +376,24 @@ mod tests {
         bytes[48] = 7;
         let text = made(|text| stat(text, &bytes).expect("it is whole"));
         assert_eq!(text, "{st_mode=S_IFREG|0644, st_size=7, ...}");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_hexadecimal() {
+        let shown = |len| made(|text| binary(text, b"a\0\xff", len));
+        assert_eq!(shown(3), r#""\x61\x00\xff""#);
+        assert_eq!(shown(4), r#""\x61\x00\xff"..."#);
+    }
+
+    #[test]
+    fn addresses_of_ipv6_have_all_their_members() {
+        let mut bytes = [0; 28];
+        (bytes[0], bytes[3], bytes[7], bytes[23], bytes[24]) = (10, 9, 5, 1, 7);
+        let shown = |bytes: &[u8]| made(|text| address(text, bytes).expect("it is whole"));
+        let start = "{sa_family=AF_INET6, sin6_port=htons(9), sin6_flowinfo=htonl(5), \
+            inet_pton(AF_INET6, \"::1\", &sin6_addr)";
+        assert_eq!(shown(&bytes), format!("{start}, sin6_scope_id=7}}"));
+        assert_eq!(shown(&bytes[..24]), format!("{start}}}"));
     }
 
     #[test]

@@ -71,6 +71,8 @@ fn set_of_system(word: &str) -> Option<&'static Names> {
         "userfaultfd" => system::USER_FAULTS,
         "pkey" => system::PROTECTION_KEY,
         "pidfd" => system::PIDFD,
+        "uringenter" => system::RING_ENTER,
+        "landlock" => &[("LANDLOCK_CREATE_RULESET_VERSION", 0x1)],
         _ => return None,
     })
 }

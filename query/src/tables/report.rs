@@ -30,7 +30,7 @@ pub const DOC: TableDoc = TableDoc {
         ),
         (
             "self_most_ns",
-            "self_ns at most: recording may have cost only half of the estimate",
+            "self_ns at most: recording may have cost only half of the estimate, and other calls may have waited for a processor",
         ),
         (
             "inclusive_ns",
