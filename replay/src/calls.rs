@@ -5,7 +5,7 @@
 //! reads at most as many pages as there are such calls.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use store::columns::{CallPage, CallSpine, CallsFile, CheckedFile, EntryColumn, ReadCall};
 use store::seal::SealedPart;
@@ -123,7 +123,8 @@ struct Block {
 /// A page's calls, and their order by `start_seq`.
 struct Spine {
     calls: CallSpine,
-    by_start: Vec<u16>,
+    /// Made when it is first needed: most searches need only the calls' ends.
+    by_start: OnceLock<Vec<u16>>,
     tids: Vec<u32>,
     /// The smallest `start_seq` of each group of calls.
     least: MinTree,
@@ -131,8 +132,6 @@ struct Spine {
 
 impl Spine {
     fn new(calls: CallSpine) -> Self {
-        let mut by_start: Vec<u16> = (0..calls.rows() as u16).collect();
-        by_start.sort_unstable_by_key(|row| calls.start_seq(usize::from(*row)));
         let mut tids: Vec<u32> = (0..calls.rows()).filter_map(|r| calls.tid(r)).collect();
         tids.sort_unstable();
         tids.dedup();
@@ -140,7 +139,7 @@ impl Spine {
         let starts = |rows: &[usize]| rows.iter().map(|row| calls.start_seq(*row)).min();
         let least = rows.chunks(GROUP).filter_map(starts).collect();
         Self {
-            by_start,
+            by_start: OnceLock::new(),
             tids,
             least: MinTree::new(least),
             calls,
@@ -165,8 +164,18 @@ impl Spine {
 
     fn row_of_start(&self, seq: u64) -> Option<usize> {
         let start = |row: &u16| self.calls.start_seq(usize::from(*row));
-        let found = self.by_start.binary_search_by_key(&seq, start).ok()?;
-        Some(usize::from(self.by_start[found]))
+        let by_start = self.by_start();
+        let found = by_start.binary_search_by_key(&seq, start).ok()?;
+        Some(usize::from(by_start[found]))
+    }
+
+    /// The rows in the order of their `start_seq`.
+    fn by_start(&self) -> &[u16] {
+        self.by_start.get_or_init(|| {
+            let mut rows: Vec<u16> = (0..self.calls.rows() as u16).collect();
+            rows.sort_unstable_by_key(|row| self.calls.start_seq(usize::from(*row)));
+            rows
+        })
     }
 
     fn has_thread(&self, tid: u32) -> bool {
@@ -184,6 +193,8 @@ pub(crate) struct Calls {
     /// The smallest `start_seq` of each page.
     least: MinTree,
     spines: Cache<u32, Spine>,
+    /// The threads of each page that was read, in order. A thread that ended early is searched for through all later pages.
+    threads: Vec<OnceLock<Box<[u32]>>>,
     pages: Cache<u32, CallPage>,
 }
 
@@ -208,6 +219,7 @@ impl Calls {
             files,
             indexes: Cache::new(INDEXES),
             least: MinTree::new(least),
+            threads: blocks.iter().map(|_| OnceLock::new()).collect(),
             blocks,
             spines: Cache::new(SPINES),
             pages: Cache::new(PAGES),
@@ -223,9 +235,17 @@ impl Calls {
     fn spine(&self, block: usize) -> Result<Arc<Spine>> {
         self.spines.get(block as u32, || {
             let Block { file, page, .. } = self.blocks[block];
-            let calls = self.file(file)?.spine(page as usize)?;
-            Ok(Spine::new(calls))
+            let spine = Spine::new(self.file(file)?.spine(page as usize)?);
+            // They may be known from before.
+            let _ = self.threads[block].set(spine.tids.clone().into());
+            Ok(spine)
         })
+    }
+
+    /// Returns whether a page is known to have no call of a thread.
+    fn lacks(&self, block: usize, tid: u32) -> bool {
+        let tids = self.threads[block].get();
+        tids.is_some_and(|tids| tids.binary_search(&tid).is_err())
     }
 
     /// Returns everything that is kept of a call.
@@ -327,6 +347,9 @@ impl Calls {
         let mut next = self.least.next(first, seq);
         while let Some(at) = next {
             next = self.least.next(at + 1, seq);
+            if self.lacks(at, tid) {
+                continue;
+            }
             let spine = self.spine(at)?;
             if !spine.has_thread(tid) {
                 continue;
@@ -390,6 +413,9 @@ impl Calls {
         for at in (0..(first + 1).min(self.blocks.len())).rev() {
             if at < first && self.blocks[at].last_end < floor {
                 return Ok(None);
+            }
+            if self.lacks(at, tid) {
+                continue;
             }
             let spine = self.spine(at)?;
             if !spine.has_thread(tid) {
@@ -544,10 +570,9 @@ impl Calls {
             let spine = self.spine(at)?;
             let calls = &spine.calls;
             let start = |row: &u16| calls.start_seq(usize::from(*row));
-            let from = spine
-                .by_start
-                .partition_point(|row| start(row) < range.start);
-            let rows = spine.by_start[from..].iter();
+            let by_start = spine.by_start();
+            let from = by_start.partition_point(|row| start(row) < range.start);
+            let rows = by_start[from..].iter();
             for row in rows.take_while(|row| start(row) < range.end) {
                 let row = usize::from(*row);
                 if functions.contains(&calls.function_id(row)) {

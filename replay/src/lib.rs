@@ -50,7 +50,7 @@ pub use backtrace::Trace;
 pub use blocks::{Block, Blocks};
 pub use calls::CallHead;
 pub use captures::Capture;
-pub use core_file::{CoreOptions, cut_bytes, import as import_core, locate};
+pub use core_file::{CoreOptions, cut_bytes, import as import_core, locate, remarks};
 pub use entries::{Answers, Entries};
 pub use error::{Error, Result};
 pub use event::{Event, Kind};

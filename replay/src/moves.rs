@@ -455,4 +455,33 @@ impl Timeline {
         // A page of events is decoded once for all that it has.
         self.others.events(&found)
     }
+
+    /// Returns the events of output to descriptors 1 and 2 before `before`, the newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// The files cannot be read.
+    pub fn output_before(
+        &self,
+        before: u64,
+        limit: usize,
+    ) -> Result<Vec<store::columns::ReadEvent>> {
+        let mut marks = Vec::new();
+        let mut end = before;
+        while marks.len() < limit
+            && let Some(last) = end.checked_sub(1)
+            && let Some(head) = self
+                .others
+                .last(0, last, |head| head.kind == Kind::Output)?
+        {
+            marks.push(Mark {
+                seq: head.seq,
+                tid: head.tid,
+            });
+            end = head.seq;
+        }
+        marks.reverse();
+        let mut events = self.others.events(&marks)?;
+        events.reverse();
+        Ok(events)
+    }
 }

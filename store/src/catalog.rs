@@ -40,6 +40,7 @@ const CACHE_BYTES: u64 = 16 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its folder, an absolute path.
+    #[serde(with = "crate::os_path")]
     pub path: PathBuf,
     /// The id in its manifest.
     pub recording_id: [u8; 16],

@@ -22,6 +22,7 @@ pub mod log;
 pub mod manifest;
 pub mod memory;
 pub mod notes;
+pub mod os_path;
 pub mod packed;
 mod reader;
 pub mod recording;

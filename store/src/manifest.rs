@@ -70,7 +70,7 @@ pub struct Manifest {
 pub struct Lineage {
     /// Its id.
     pub pid: i32,
-    /// Its parent's id when it executed the program.
+    /// The id of the process that started it, even if it has another parent by now.
     pub parent_pid: i32,
     /// The recording of the program that started it, or that it executed before; none if there is none, as for the first of a set.
     pub parent_run: Option<RecordingId>,

@@ -191,6 +191,19 @@ pub fn resolve(path: &Path) -> Result<PathBuf> {
     })
 }
 
+/// Returns the name that `path` states, with its ending, if the recording that was found for it is another, newer one:
+/// `t.hindsight` for `t` and `t-2.hindsight`.
+#[must_use]
+pub fn older_than(found: &Path, path: &Path) -> Option<PathBuf> {
+    let named = with_suffix(path);
+    let stem = found.file_stem()?.to_str()?;
+    let number = stem
+        .strip_prefix(named.file_stem()?.to_str()?)?
+        .strip_prefix('-')?;
+    let is_numbered = number.parse::<u32>().is_ok();
+    (is_numbered && found.parent() == named.parent()).then_some(named)
+}
+
 /// Returns `path` with the ending `.hindsight`, which it may have already.
 pub fn with_suffix(path: &Path) -> PathBuf {
     let path: PathBuf = path.components().collect(); // drops a trailing slash

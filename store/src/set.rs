@@ -93,6 +93,9 @@ pub enum Fact {
         pid: i32,
         /// The text.
         text: String,
+        /// The recording's folder in the set: the process may execute another program by now. `None` before there is one.
+        #[serde(default)]
+        recording: Option<String>,
     },
 }
 
@@ -359,9 +362,10 @@ impl Table {
                     row.is_pruned = true;
                 }
             }
-            Fact::Unrecorded { why: note, .. } | Fact::Warning { text: note, .. } => {
-                self.of(pid).notes.push(note);
-            }
+            Fact::Unrecorded { why: note, .. } => self.of(pid).notes.push(note),
+            Fact::Warning {
+                text, recording, ..
+            } => self.warn(pid, recording.as_deref(), text),
             Fact::End {
                 unix_ns,
                 code,
@@ -397,6 +401,15 @@ impl Table {
         let row = self.of(pid);
         row.image_unix_ns = Some(unix_ns);
         row.argv = argv;
+    }
+
+    /// Notes a warning at the row of its recording, which is not the last one after an exec.
+    fn warn(&mut self, pid: i32, recording: Option<&str>, text: String) {
+        let is_its = |row: &Process| recording.is_some() && row.recording.as_deref() == recording;
+        match self.rows.iter().position(is_its) {
+            Some(at) => self.rows[at].notes.push(text),
+            None => self.of(pid).notes.push(text),
+        }
     }
 
     /// Returns the last row of a process; a new one if its beginning was not seen.
@@ -508,6 +521,44 @@ mod tests {
         assert_eq!(found[2].exit_code, Some(1));
         assert_eq!(found[3].image_unix_ns, None);
         assert_eq!((&found[3].recording, found[3].is_pruned), (&None, true));
+    }
+
+    /// A recorder is done with a program after the process has executed the next one.
+    #[test]
+    fn a_warning_belongs_to_its_recording() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = ProcessLog::create(&dir.path().join("sh"), true).unwrap();
+        let image = |unix_ns, text| Fact::Image {
+            pid: 7,
+            unix_ns,
+            argv: words(text),
+        };
+        let recorded = |name: &str| Fact::Recorded {
+            pid: 7,
+            recording: name.to_owned(),
+        };
+        let warning = |text: &str, recording: Option<&str>| Fact::Warning {
+            pid: 7,
+            text: text.to_owned(),
+            recording: recording.map(str::to_owned),
+        };
+        let facts = [
+            image(10, "sh a"),
+            recorded("sh.hindsight"),
+            image(20, "sh b"),
+            warning("of the first", Some("sh.hindsight")),
+            recorded("sh-2.hindsight"),
+            warning("of the second", Some("sh-2.hindsight")),
+            warning("of the last", None),
+        ];
+        facts.iter().for_each(|fact| log.add(fact).unwrap());
+        // Older recorders did not say which recording they mean.
+        let old = "{\"what\":\"warning\",\"pid\":7,\"text\":\"of an old recorder\"}\n";
+        (&log.file).write_all(old.as_bytes()).unwrap();
+        let found = processes(log.dir()).unwrap();
+        let notes: Vec<_> = found.iter().map(|row| row.notes.clone()).collect();
+        let second = ["of the second", "of the last", "of an old recorder"];
+        assert_eq!(notes, [&["of the first"][..], &second]);
     }
 
     #[test]

@@ -62,6 +62,8 @@ pub(crate) struct Family {
     /// This recorder's recording.
     run: RecordingId,
     tasks: BTreeMap<Tid, Task>,
+    /// Who created each process: the kernel gives it another parent when that one ends.
+    parents: BTreeMap<Tid, Tid>,
     /// Threads that have stopped before their creator reported them.
     early: BTreeSet<Tid>,
     /// Parked processes that no recorder has taken yet.
@@ -80,11 +82,11 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    /// Begins with no process. `commands` is the tracer's inbox.
+    /// Begins with the program alone, of which `program` tells. `commands` is the tracer's inbox.
     pub fn new(
         log: Arc<ProcessLog>,
         (recorder, records_copies): (Vec<OsString>, bool),
-        run: RecordingId,
+        (program, run): (Lineage, RecordingId),
         commands: Commands,
         over: Sender<()>,
     ) -> Self {
@@ -93,6 +95,7 @@ impl Family {
             recorder,
             run,
             tasks: BTreeMap::new(),
+            parents: BTreeMap::from([(program.pid, program.parent_pid)]),
             early: BTreeSet::new(),
             pending: 0,
             has_left: false,
@@ -143,9 +146,11 @@ impl Family {
     fn follow(&mut self, tid: Tid) {
         let pid = procfs::thread_group(tid).unwrap_or(tid);
         if pid == tid {
+            let parent = procfs::parent(pid).unwrap_or(0);
+            self.parents.insert(pid, parent);
             self.tell(&Fact::Begin {
                 pid,
-                parent: procfs::parent(pid).unwrap_or(0),
+                parent,
                 unix_ns: now(),
                 argv: argv(pid),
             });
@@ -196,6 +201,7 @@ impl Family {
             && task.pid == tid
         {
             self.tasks.retain(|_, other| other.pid != tid);
+            self.parents.remove(&tid);
             if let State::Loading(_) = task.state {
                 self.refuse(tid, "it ended before its first instruction");
             }
@@ -276,6 +282,7 @@ impl Family {
     fn hand_over(&mut self, parked: Parked, is_copy: bool) {
         let pid = parked.pid;
         self.tasks.remove(&pid);
+        let parent = self.parents.remove(&pid);
         self.pending += 1;
         let recorder = Recorder {
             log: Arc::clone(&self.log),
@@ -283,7 +290,7 @@ impl Family {
             parked,
             lineage: Lineage {
                 pid,
-                parent_pid: procfs::parent(pid).unwrap_or(0),
+                parent_pid: parent.or_else(|| procfs::parent(pid)).unwrap_or(0),
                 parent_run: Some(self.run),
             },
             is_copy,
@@ -291,11 +298,12 @@ impl Family {
         recorder.hand_over(self.commands.clone());
     }
 
-    /// Takes back a parked process that no recorder has taken: it is released as soon as it stops.
+    /// Takes back a parked process, which `parent` created and no recorder has taken: it is released as soon as it stops.
     ///
     /// # Errors It is gone, or another process traces it.
-    fn take_back(&mut self, parked: &Parked) -> io::Result<()> {
+    fn take_back(&mut self, parked: &Parked, parent: Tid) -> io::Result<()> {
         ptrace::seize_with_its_clones(parked.pid)?;
+        self.parents.insert(parked.pid, parent);
         let state = State::Returned(Box::new(parked.clone()));
         let pid = parked.pid;
         self.tasks.insert(pid, Task { pid, state });

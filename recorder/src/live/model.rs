@@ -165,6 +165,18 @@ impl Reason {
                 | Reason::Happened { .. }
         )
     }
+
+    /// Returns the probe that stopped the thread, if one did.
+    pub(crate) fn probe(&self) -> Option<ProbeId> {
+        match self {
+            Reason::Breakpoint { probe, .. }
+            | Reason::Watch { probe, .. }
+            | Reason::Throw { probe, .. }
+            | Reason::Happened { probe, .. } => Some(*probe),
+            Reason::Signal { probe, .. } => *probe,
+            Reason::Entry | Reason::Step | Reason::User | Reason::AllThreads => None,
+        }
+    }
 }
 
 /// A stop of a thread. A session numbers its stops from 1.

@@ -76,24 +76,32 @@ impl Live {
         Ok(changed.ok_or(LiveError::NoProbe(id))?)
     }
 
-    /// Removes a probe. Threads stopped at it stay stopped. Once the program has ended, `restart` does not set it again.
+    /// Removes a probe. Threads stopped at it stay stopped, and stops at it that were not shown count as shown. Once the program has
+    /// ended, `restart` does not set it again.
     ///
     /// # Errors
     /// There is no such probe.
     pub fn remove_probe(&self, id: ProbeId) -> Result<ProbeView> {
-        match self.ask(move |tracer| tracer.remove_probe(id)) {
+        let removed = self.ask(move |tracer| {
+            tracer.pass_stops_at(id, u64::MAX);
+            tracer.remove_probe(id)
+        });
+        match removed {
             Err(LiveError::Ended) => self.change_kept(id, |probes, at| probes.remove(at)),
             removed => Ok(removed??),
         }
     }
 
-    /// Switches a probe on or off.
+    /// Switches a probe on or off. Stops at it that were not shown count as shown when it is off.
     ///
     /// # Errors
     /// There is no such probe, or no debug register left.
     pub fn enable_probe(&self, id: ProbeId, on: bool) -> Result<ProbeView> {
         let enabled = self.ask(move |tracer| {
             tracer.tracee.following.has_let_go &= !on;
+            if !on {
+                tracer.pass_stops_at(id, u64::MAX);
+            }
             tracer.enable_probe(id, on)
         });
         match enabled {
@@ -114,6 +122,18 @@ impl Live {
     /// There is no such probe.
     pub fn pass_probe(&self, id: ProbeId, times: u64) -> Result<ProbeView> {
         Ok(self.ask(move |tracer| tracer.pass_probe(id, times))??)
+    }
+
+    /// As [`pass_probe`](Self::pass_probe); the stops at the probe that were not shown are the first of these hits, and count as shown.
+    ///
+    /// # Errors
+    /// There is no such probe.
+    pub fn pass_arrivals(&self, id: ProbeId, times: u64) -> Result<ProbeView> {
+        let passed = self.ask(move |tracer| {
+            let passed = tracer.pass_stops_at(id, times);
+            tracer.pass_probe(id, times.saturating_sub(passed))
+        });
+        Ok(passed??)
     }
 
     /// Ends a watchpoint with the call whose variable it watches: an access after that call has returned is reported as such, whatever

@@ -10,7 +10,10 @@ use std::{
 use crossbeam::channel::{Sender, bounded, unbounded};
 use debuginfo::{AddressSpace, Mapped, Module};
 use expr::Kept;
-use store::set::{Fact, ProcessLog};
+use store::{
+    manifest::Lineage,
+    set::{Fact, ProcessLog},
+};
 
 use crate::{
     Error, Exit, Member, Observer, Outcome, RecordOptions, Result, Target,
@@ -144,6 +147,7 @@ pub fn record_parked(
     let family = NewFamily {
         log,
         recorder: (member.recorder.clone(), member.records_copies),
+        lineage: member.lineage,
         over,
     };
     let signals = ChildSignals::unwatched();
@@ -173,6 +177,8 @@ struct NewFamily {
     log: Arc<ProcessLog>,
     /// The command of the next recorders, and whether copies get one.
     recorder: (Vec<OsString>, bool),
+    /// The program's process, and who started it.
+    lineage: Lineage,
     over: Sender<()>,
 }
 
@@ -186,8 +192,14 @@ impl NewFamily {
             pid: session.target.pid,
             recording: name.into_owned(),
         })?;
-        let run = session.recording_id();
-        let family = Family::new(self.log, self.recorder, run, commands.clone(), self.over);
+        let program = (self.lineage, session.recording_id());
+        let family = Family::new(
+            self.log,
+            self.recorder,
+            program,
+            commands.clone(),
+            self.over,
+        );
         let became = Arc::clone(&family.became);
         ask(commands, move |tracer| tracer.family = Some(family))?;
         Ok(became)
@@ -345,7 +357,12 @@ fn hooks_of(runtime: Option<&Mapped>) -> Arc<SharedHooks> {
     let mut hooks = Hooks::default();
     if let Some(runtime) = runtime {
         let leave = LeaveOffsets::in_library(&runtime.module).at(runtime.bias);
-        hooks.set_runtime(runtime.range.clone(), leave);
+        let symbols = runtime.module.symbols();
+        let thread_exits = symbols
+            .iter()
+            .find(|symbol| symbol.linkage == "thread_exits");
+        let thread_exits = thread_exits.map(|symbol| runtime.address(symbol.svma));
+        hooks.set_runtime(runtime.range.clone(), leave, thread_exits);
     }
     Arc::new(RwLock::new(hooks))
 }

@@ -51,6 +51,8 @@ struct FoundModule {
     range: Range<u64>,
     build_id: Option<String>,
     is_system: bool,
+    /// There is another file at its path now.
+    is_replaced: bool,
 }
 
 /// Returns the folder of the recording of a core file. It is made if there is none yet.
@@ -78,7 +80,7 @@ pub fn import(path: &Path, options: &CoreOptions) -> Result<PathBuf> {
             why,
         })?;
     }
-    let id = identity(&link, program.as_deref());
+    let id = identity(&link, program.as_deref(), &core);
     let folder = cache().map_err(failed)?;
     remove_orphans(&folder);
     let name = link.path.file_name().unwrap_or_default().to_string_lossy();
@@ -128,12 +130,18 @@ fn short(id: &[u8; 16]) -> String {
     id[..6].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The recording's id: a different one for each core file, and for each program that it is opened with.
-fn identity(link: &CoreLink, program: Option<&Path>) -> [u8; 16] {
+/// The recording's id: a different one for each core file, and for each program that it is opened with. What is found out about a
+/// file without a build id holds until the file changes.
+fn identity(link: &CoreLink, program: Option<&Path>, core: &CoreFile) -> [u8; 16] {
+    let found = modules(core, program);
+    let unnamed = found.iter().filter(|module| module.build_id.is_none());
+    let files: Vec<_> = unnamed
+        .map(|module| (&module.path, changed_at(&module.path)))
+        .collect();
     let half = |salt: u8| {
         let mut hasher = FxHasher::default();
         (salt, FORMAT_VERSION, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
-        (&link.path, link.len, link.modified_ns, program).hash(&mut hasher);
+        (&link.path, link.len, link.modified_ns, program, &files).hash(&mut hasher);
         hasher.finish().to_le_bytes()
     };
     let (first, second) = (half(1), half(2));
@@ -229,15 +237,19 @@ fn manifest(core: &CoreFile, link: &CoreLink, id: [u8; 16]) -> Manifest {
 
 /// Refuses a program of another build than the core file is of: its names and lines would be wrong.
 fn check_build(core: &CoreFile, program: &Path) -> std::result::Result<(), String> {
-    let crashed = modules(core, None).into_iter().next();
+    let crashed = modules(core, Some(program)).into_iter().next();
+    let is_replaced = crashed.as_ref().is_some_and(|module| module.is_replaced);
     let builds = (
         crashed.and_then(|module| module.build_id),
         debuginfo::build_id_of(program),
     );
+    let program = program.display();
     match builds {
         (Some(crashed), Some(named)) if crashed != named => Err(format!(
-            "it is of a program with build id {crashed}, and {} has {named}",
-            program.display()
+            "it is of a program with build id {crashed}, and {program} has {named}"
+        )),
+        _ if is_replaced => Err(format!(
+            "it is of a program whose segments have other sizes than those of {program}"
         )),
         _ => Ok(()),
     }
@@ -268,6 +280,7 @@ fn modules(core: &CoreFile, program: Option<&Path>) -> Vec<FoundModule> {
                 range: mapping.range.clone(),
                 build_id: core.build_id_at(mapping.range.start),
                 is_system: is_system(&mapping.path),
+                is_replaced: false,
             });
         }
     }
@@ -285,7 +298,28 @@ fn modules(core: &CoreFile, program: Option<&Path>) -> Vec<FoundModule> {
         // No list of files, as in a file that was cut early: the vector says where the program is.
         None => found.extend(program_alone(core, program)),
     }
+    for module in &mut found {
+        module.is_replaced = is_linked_again(core, module);
+    }
     found
+}
+
+/// Returns whether the file at a module's path is another one than was mapped. Build ids tell that for certain, and readers compare
+/// them; without one, the sizes of the segments do as a rule.
+fn is_linked_again(core: &CoreFile, module: &FoundModule) -> bool {
+    if module.build_id.is_some() {
+        return false;
+    }
+    let now = debuginfo::Module::open(&module.path).ok();
+    let is_other = now.and_then(|now| core.is_laid_out_otherwise(module.range.start, &now));
+    is_other.unwrap_or(false)
+}
+
+/// When a file was last changed, in nanoseconds since 1970.
+fn changed_at(path: &Path) -> Option<u128> {
+    let changed = fs::metadata(path).and_then(|found| found.modified()).ok()?;
+    let since = changed.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(since.as_nanos())
 }
 
 /// The program's module, if the core file does not list mapped files but the program's file is known.
@@ -314,6 +348,7 @@ fn program_alone(core: &CoreFile, program: Option<&Path>) -> Option<FoundModule>
         range: first.wrapping_add(bias)..last.wrapping_add(bias).next_multiple_of(PAGE),
         build_id: core.build_id_at(first.wrapping_add(bias)),
         is_system: false,
+        is_replaced: false,
     })
 }
 
@@ -348,7 +383,8 @@ fn controls(
         cwd: String::new(),
         attached: true,
     }];
-    let numbered = || modules.iter().zip(0..);
+    let used = || modules.iter().filter(|module| !module.is_replaced);
+    let numbered = || used().zip(0..);
     controls.extend(numbered().map(|(module, number)| Control::ModuleLoad {
         ticks: 0,
         module: number,
@@ -416,14 +452,16 @@ fn warnings(core: &CoreFile, link: &CoreLink, modules: &[FoundModule]) -> Vec<Co
         );
     }
     for module in modules.iter().filter(|module| module.build_id.is_none()) {
-        let changed = fs::metadata(&module.path).and_then(|found| found.modified());
-        let changed = changed
-            .ok()
-            .and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
-        if changed.is_some_and(|at| at.as_nanos() as i128 > link.modified_ns) {
+        let path = module.path.display();
+        let is_newer = changed_at(&module.path)
+            .is_some_and(|at| i128::try_from(at).is_ok_and(|at| at > link.modified_ns));
+        if module.is_replaced {
             messages.push(format!(
-                "{} is newer than the core file, which does not have its build id: it may be another one",
-                module.path.display()
+                "another file is at {path} now, which is not used: its segments have other sizes"
+            ));
+        } else if is_newer {
+            messages.push(format!(
+                "{path} is newer than the core file, which does not have its build id: it may be another one"
             ));
         }
     }

@@ -19,11 +19,16 @@ use crate::error::{Error, Result};
 use crate::memory::Run;
 use crate::modules::Modules;
 use crate::state::{Reason, Seen};
+use crate::timeline::Timeline;
 
 pub use import::{CoreOptions, import, locate};
 
 /// The file of a recording that names its core file.
 const LINK: &str = store::format::CORE_LINK_FILE;
+/// The option that names the program's file.
+const PROGRAM_OPTION: &str = "--program";
+/// The kind of events that tell what is missing.
+const WARNING: &str = "warning";
 /// The register rsp in the kernel's order.
 const RSP: usize = 19;
 
@@ -106,6 +111,34 @@ impl CoreLink {
 pub fn cut_bytes(recording: &Recording) -> Result<Option<u64>> {
     let core = Core::of(recording)?;
     Ok(core.map(|core| core.file.missing_bytes()))
+}
+
+/// Returns what a reader of a core file must know: what the file lacks, and which modules cannot be used; empty for any other
+/// recording.
+///
+/// # Errors
+/// The recording cannot be read.
+pub fn remarks(timeline: &Timeline) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    if !timeline.is_core() {
+        return Ok(found);
+    }
+    // A core file has a few hundred events.
+    for seq in 0..timeline.events() {
+        let event = timeline.other(seq)?.filter(|event| event.kind == WARNING);
+        found.extend(event.and_then(|event| event.text));
+    }
+    let absent = timeline.modules().all_absent().into_iter();
+    found.extend(absent.map(|absent| absent.why));
+    let usable = timeline.modules().all_usable();
+    let is_named = usable.iter().any(|module| !module.is_system);
+    let is_told = found.iter().any(|remark| remark.contains(PROGRAM_OPTION));
+    if !is_named && !is_told {
+        found.push(format!(
+            "the program's own file is missing: {PROGRAM_OPTION} FILE names it"
+        ));
+    }
+    Ok(found)
 }
 
 impl Core {

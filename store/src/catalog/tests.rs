@@ -1,7 +1,9 @@
 //! Goal: the catalog has what was added, and loses nothing that the recordings still have. Method: lose, damage and
 //! lock its files.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -70,6 +72,24 @@ fn what_was_told_is_listed_and_what_is_forgotten_is_not() {
     world.open().compact().unwrap();
     assert_eq!(world.names(), ["b.hindsight", "c.hindsight"]);
     assert!(a.dir().is_dir(), "the recording stays");
+}
+
+/// Names of files may have any bytes.
+#[test]
+fn a_name_that_is_not_utf8_is_kept_as_it_is() {
+    let world = World::new();
+    world.record("plain");
+    let odd = world.dir.path().join(OsStr::from_bytes(b"odd\xff"));
+    let odd = debugged().record(&odd).unwrap();
+    journal::add(&world.folder(), odd.dir()).unwrap();
+    let all = ["odd\u{fffd}.hindsight", "plain.hindsight"];
+    assert_eq!(world.names(), all);
+    assert_eq!(world.names(), all, "read again");
+    let entries = world.open().entries().unwrap();
+    assert!(entries.iter().any(|entry| entry.path == odd.dir()));
+    world.open().compact().unwrap();
+    world.open().forget(&[odd.dir().to_owned()]).unwrap();
+    assert_eq!(world.names(), ["plain.hindsight"]);
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl Recorder {
     /// Starts it in a thread of its own, which reports the outcome to the tracer.
     pub fn hand_over(self, tracer: Commands) {
         let log = Arc::clone(&self.log);
-        let parked = self.parked.clone();
+        let (parked, parent) = (self.parked.clone(), self.lineage.parent_pid);
         let thread = thread::Builder::new().name("hand over".to_owned());
         let (failed_log, failed_tracer) = (Arc::clone(&log), tracer.clone());
         let started = thread.spawn(move || match self.start() {
@@ -56,7 +56,7 @@ impl Recorder {
                 settled(&tracer);
                 let _ = recorder.wait();
             }
-            Err(why) => give_back(&log, &tracer, &self.parked, why),
+            Err(why) => give_back(&log, &tracer, (&self.parked, parent), why),
         });
         if let Err(error) = started {
             // The tracer cannot wait for itself.
@@ -67,7 +67,7 @@ impl Recorder {
             });
             let _ = failed_tracer.send(Box::new(move |tracer: &mut Tracer| {
                 if let Some(family) = &mut tracer.family {
-                    let _ = family.take_back(&parked);
+                    let _ = family.take_back(&parked, parent);
                     family.pending -= 1;
                 }
             }));
@@ -121,7 +121,7 @@ fn settled(tracer: &Commands) {
     });
 }
 
-fn give_back(log: &ProcessLog, tracer: &Commands, parked: &Parked, why: String) {
+fn give_back(log: &ProcessLog, tracer: &Commands, (parked, parent): (&Parked, i32), why: String) {
     let pid = parked.pid;
     if procfs::is_dead(procfs::state(pid, pid)) {
         // It was killed before any tracer had it.
@@ -142,7 +142,7 @@ fn give_back(log: &ProcessLog, tracer: &Commands, parked: &Parked, why: String) 
         let parked = parked.clone();
         let taken = ask(tracer, move |tracer| {
             let family = tracer.family.as_mut();
-            family.map_or(Ok(()), |family| family.take_back(&parked))
+            family.map_or(Ok(()), |family| family.take_back(&parked, parent))
         });
         match taken {
             Ok(Err(error))

@@ -51,16 +51,36 @@ impl Displaying {
                 };
                 Ok(render(&value, &options, machine, space))
             }
-            DisplayFormat::Memory(units) => memory(context, address_of(&value)?, units),
+            DisplayFormat::Memory(units) => {
+                let address = address_of(&value)?;
+                let (text, certainty) = memory(context, address, units)?;
+                Ok(dated(text, certainty.and(way_to(&value))))
+            }
             DisplayFormat::Instructions(count) => {
                 let address = match value.as_address() {
                     Ok(address) => address,
                     // A register, or a number.
                     Err(_) => value.as_integer().map_err(|error| error.to_string())? as u64,
                 };
-                instructions(context, address, count)
+                let text = instructions(context, address, count)?;
+                Ok(dated(text, way_to(&value)))
             }
         }
+    }
+}
+
+/// How far the address that a value denotes may be trusted.
+fn way_to(value: &Value) -> Certainty {
+    match value.kind() {
+        TypeKind::Array | TypeKind::Function => value.reached,
+        _ => value.certainty,
+    }
+}
+
+fn dated(text: String, certainty: Certainty) -> String {
+    match certainty {
+        Certainty::Known => text,
+        Certainty::Stale { as_of } => format!("{text} <stale: as of event {as_of}>"),
     }
 }
 
@@ -81,7 +101,11 @@ fn address_of(value: &Value) -> Result<u64, String> {
 }
 
 /// Writes units of memory.
-fn memory(context: &Context<'_>, address: u64, units: Units) -> Result<String, String> {
+fn memory(
+    context: &Context<'_>,
+    address: u64,
+    units: Units,
+) -> Result<(String, Certainty), String> {
     let len = units.count * units.bytes;
     if len > MOST_BYTES {
         return Err(format!("at most {MOST_BYTES} bytes are displayed"));
@@ -93,10 +117,7 @@ fn memory(context: &Context<'_>, address: u64, units: Units) -> Result<String, S
     let each = bytes.chunks_exact(units.bytes);
     let each: Vec<String> = each.map(|unit| units.text(unit, &symbol)).collect();
     let text = format!("{address:#x}: {}", each.join("  "));
-    Ok(match certainty {
-        Certainty::Known => text,
-        Certainty::Stale { as_of } => format!("{text} <stale: as of event {as_of}>"),
-    })
+    Ok((text, certainty))
 }
 
 /// Writes instructions, as many as can be read.

@@ -6,7 +6,7 @@ use crate::live::{
     breakpoints::sites::User,
     error::{LiveError, LiveResult},
     event_loop::Tracer,
-    model::{Motion, Reason, Tid},
+    model::{Motion, ProbeId, Reason, Stop, Tid},
     stops::StopLog,
     tracee::{Tracee, event::Event, machine::LiveMachine, threads::Thread},
 };
@@ -148,6 +148,24 @@ impl Tracer {
             self.stops.mark_shown(number);
         }
         self.resume(tid, Motion::Continue, true)
+    }
+
+    /// Lets up to `most` stops at a probe pass that were not shown, the oldest first: their threads go on with the others. Returns how
+    /// many they are. A fault that will end the program is always shown.
+    pub fn pass_stops_at(&self, probe: ProbeId, most: u64) -> u64 {
+        let is_there = |stop: &Stop| {
+            let is_fatal = matches!(stop.reason, Reason::Signal { fatal: true, .. });
+            stop.reason.probe() == Some(probe) && !is_fatal
+        };
+        let stops = self.tracee.threads.values().filter_map(Thread::stop);
+        let there = stops.filter(|stop| is_there(stop) && !self.stops.is_shown(stop.number));
+        let mut there: Vec<u64> = there.map(|stop| stop.number).collect();
+        there.sort_unstable();
+        there.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        for number in &there {
+            self.stops.mark_shown(*number);
+        }
+        there.len() as u64
     }
 
     /// Resumes a stopped thread. A pending event of the thread comes first.

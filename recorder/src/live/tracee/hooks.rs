@@ -31,15 +31,23 @@ pub(crate) struct Hooks {
     /// The runtime's library.
     runtime: Range<u64>,
     leave: ReturnTrampoline,
+    /// The function in it that the C library calls as a thread ends.
+    thread_exits: Option<u64>,
 }
 
 /// The changes, shared by the tracer, the patcher and readers of memory.
 pub(crate) type SharedHooks = RwLock<Hooks>;
 
 impl Hooks {
-    pub fn set_runtime(&mut self, range: Range<u64>, leave: ReturnTrampoline) {
+    pub fn set_runtime(
+        &mut self,
+        range: Range<u64>,
+        leave: ReturnTrampoline,
+        thread_exits: Option<u64>,
+    ) {
         self.runtime = range;
         self.leave = leave;
+        self.thread_exits = thread_exits;
     }
 
     pub fn add_region(&mut self, range: Range<u64>) {
@@ -94,6 +102,19 @@ impl Hooks {
     /// Returns whether `address` lies in the runtime's code.
     pub fn is_of_runtime(&self, address: u64) -> bool {
         self.runtime.contains(&address)
+    }
+
+    /// Returns whether the runtime's function that the C library calls as a thread ends begins at `address`.
+    pub fn ends_thread(&self, address: u64) -> bool {
+        self.thread_exits == Some(address)
+    }
+
+    /// Returns where that is in so many bytes at `address`.
+    pub fn end_of_thread_in(&self, address: u64, bytes: usize) -> Option<usize> {
+        let offset = self.thread_exits?.checked_sub(address)?;
+        usize::try_from(offset)
+            .ok()
+            .filter(|offset| *offset < bytes)
     }
 
     /// Returns our return addresses. The program's own are in the shadow.
