@@ -28,6 +28,20 @@ pub struct List {
     pub total: Option<usize>,
 }
 
+impl Answer {
+    /// Adds which recording was meant by its name.
+    pub fn about(self, meant: String) -> Answer {
+        match self {
+            Answer::Object(mut fields) => {
+                fields.insert("meant".to_owned(), meant.into());
+                Answer::Object(fields)
+            }
+            Answer::List(list) => Answer::List(list.with("meant", meant)),
+            Answer::Text(text) => Answer::Text(format!("{meant}\n{text}")),
+        }
+    }
+}
+
 impl List {
     /// Makes a list of all its entries.
     pub fn whole(name: &'static str, items: Vec<Value>) -> List {

@@ -342,6 +342,18 @@ impl Context {
         }
     }
 
+    /// Says which recording this call's name means, if that is a newer one than the recording of exactly that name.
+    pub fn meant(&self) -> Option<String> {
+        let name = Path::new(self.whose.recording.as_ref()?);
+        let found = store::recording::resolve(name).ok()?;
+        let older = store::recording::older_than(&found, name)?;
+        Some(format!(
+            "{} is meant, which is newer than {}",
+            found.display(),
+            older.display()
+        ))
+    }
+
     /// Returns the folder of the recording of this call's session. With `is_last`, that is the session of the last call.
     fn recording_of_session(&self, is_last: bool) -> Result<PathBuf, Failure> {
         let named = self.current.recording().filter(|_| is_last);
@@ -357,7 +369,9 @@ impl Context {
             let named = self.current.get().filter(|_| is_last);
             named.map(|named| named.recording).ok_or(failure)
         };
-        at.map(|at| at.recording).or_else(gone)
+        // After debug_full, the past is that of its instructions.
+        at.map(|at| at.instructions.unwrap_or(at.recording))
+            .or_else(gone)
     }
 
     /// Adds to the failure of a call to a session that has ended where that is recorded.
@@ -373,7 +387,7 @@ impl Context {
         if failure.code != Code::NoSession || failure.details.recording.is_some() {
             return failure;
         }
-        let of = json!({ "recording": recording });
+        let of = json!({ "recording": recording.to_string_lossy() });
         let others = failure.hint.take().map(|hint| format!("; {hint}"));
         let others = others.unwrap_or_default();
         failure.details.recording = Some(recording);

@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Gateway;
+use crate::interrupted;
 use crate::lines::LONGEST;
 use crate::server::McpServer;
 
@@ -91,22 +92,4 @@ async fn bounded(request: Request, next: Next) -> Response {
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     let differing = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
     a.len() == b.len() && differing == 0
-}
-
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (interrupt, terminate) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    );
-    match (interrupt, terminate) {
-        (Ok(mut interrupt), Ok(mut terminate)) => {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        }
-        // Without handlers the signals would end the process directly.
-        _ => std::future::pending().await,
-    }
 }

@@ -46,7 +46,7 @@ const LAST_CALLS: Duration = Duration::from_secs(1);
 /// How long the last answers may take to be written.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// Serves one client over standard input and output, until the client closes them.
+/// Serves one client over standard input and output, until the client closes them or the process gets SIGINT or SIGTERM.
 ///
 /// `executable` is started with the argument `daemon` when no daemon runs.
 ///
@@ -55,7 +55,13 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 pub fn serve_stdio(executable: PathBuf) -> io::Result<()> {
     let gateway = Arc::new(Gateway::new(executable));
     let runtime = runtime()?;
-    let served = runtime.block_on(stdio(McpServer::new(Arc::clone(&gateway))));
+    let served = runtime.block_on(async {
+        tokio::select! {
+            served = stdio(McpServer::new(Arc::clone(&gateway))) => served,
+            // Clients end servers by a signal, too.
+            () = interrupted() => Ok(()),
+        }
+    });
     gateway.leave();
     // A thread that still waits for the daemon has lost its conversation; a read of standard input cannot be ended.
     runtime.shutdown_background();
@@ -106,6 +112,25 @@ pub fn serve_http(
     gateway.leave();
     runtime.shutdown_background();
     served
+}
+
+/// Returns when the process gets SIGINT or SIGTERM.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (interrupt, terminate) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    );
+    match (interrupt, terminate) {
+        (Ok(mut interrupt), Ok(mut terminate)) => {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        // Without handlers the signals would end the process directly.
+        _ => std::future::pending().await,
+    }
 }
 
 fn runtime() -> io::Result<tokio::runtime::Runtime> {

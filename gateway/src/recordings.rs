@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use query::compare::{self, Asked};
 use query::finding::{self, Rows};
-use query::{Answer, Options, Session, Stopper};
+use query::{Answer, Options, Overview, Session, Stopper, overview};
 use server::protocol::{Code, Failure};
 use store::recording::RecordingState;
 
@@ -20,6 +20,8 @@ const KEPT: usize = 8;
 pub struct Recordings {
     opened: Mutex<HashMap<PathBuf, Arc<Session>>>,
     compared: Mutex<Option<Compared>>,
+    /// The last recording that was examined as a whole, and what was found.
+    examined: Mutex<Option<(Arc<Session>, Arc<Overview>)>>,
 }
 
 /// The last comparison: a client requests the pages of its text one by one.
@@ -47,6 +49,31 @@ impl Recordings {
             opened.insert(folder.to_owned(), Arc::clone(&session));
         }
         Ok(session)
+    }
+
+    /// Returns the overview of a recording, which is `name` in its questions.
+    ///
+    /// # Errors
+    /// It cannot be read; the caller has gone.
+    pub fn overview(
+        &self,
+        cancel: &Cancel,
+        session: &Arc<Session>,
+        name: &str,
+    ) -> Result<Arc<Overview>, Failure> {
+        let last = lock(&self.examined).clone();
+        if let Some((of, found)) = last
+            && Arc::ptr_eq(&of, session)
+        {
+            return Ok(found);
+        }
+        let stop = overview::Cancel::default();
+        let asked = stop.clone();
+        cancel.while_waiting(move || asked.cancel());
+        let found = overview::cancellable(session, name, &stop).map_err(failure)?;
+        let found = Arc::new(found);
+        *lock(&self.examined) = Some((Arc::clone(session), Arc::clone(&found)));
+        Ok(found)
     }
 
     /// Compares two recordings, each with the name that the caller gave it, and returns the text; `is_full` has all calls.

@@ -52,7 +52,7 @@ pub fn session(report: &SessionReport) -> Map<String, Value> {
         ("status", json!(status(report.status))),
         ("program", json!(report.program)),
         ("pid", unless_nothing(report.pid)),
-        ("recording", json!(report.recording)),
+        ("recording", json!(report.recording.to_string_lossy())),
         ("seq", json!(report.past)),
         ("calls", json!(report.calls)),
         ("warnings", unless_nothing(&report.warnings)),
@@ -80,10 +80,16 @@ pub fn motion(context: &Context, report: &MotionReport) -> Result<Map<String, Va
         // Calls that name no session mean the one that goes on.
         context.current.set(report.session, &report.recording);
         fields.insert("program".to_owned(), json!(followed.program));
-        fields.insert("recording".to_owned(), json!(report.recording));
+        fields.insert(
+            "recording".to_owned(),
+            json!(report.recording.to_string_lossy()),
+        );
     }
     if report.status == StateWord::Ended {
-        fields.insert("recording".to_owned(), json!(report.recording));
+        fields.insert(
+            "recording".to_owned(),
+            json!(report.recording.to_string_lossy()),
+        );
     }
     if let Some(at) = &report.stop {
         fields.extend(stop(at));

@@ -116,6 +116,10 @@ fn run<T: Tool>(context: &Context, mut args: Map<String, Value>) -> Result<Strin
     let args = read(T::NAME, args)?;
     let answer = T::run(&context, args).map_err(words::failure);
     let answer = answer.map_err(|failure| context.with_recording(failure))?;
+    let answer = match context.meant() {
+        Some(meant) => answer.about(meant),
+        None => answer,
+    };
     Ok(budget::fit(answer, budget, cursor))
 }
 

@@ -38,9 +38,15 @@ fn events_in_tools(hint: &str) -> String {
     text
 }
 
-/// Writes the hint of a failure in the words of the tools.
+/// What the message of a verb that a recording refuses says behind the verb's name.
+const NEEDS_A_PROGRAM: &str = " needs a program that runs, and this is a recording";
+
+/// Writes the hint of a failure in the words of the tools, and its message if that names a verb.
 pub fn failure(mut failure: Failure) -> Failure {
     failure.hint = failure.hint.as_deref().map(of_tools);
+    if failure.message.ends_with(NEEDS_A_PROGRAM) {
+        failure.message = format!("this tool{NEEDS_A_PROGRAM}");
+    }
     failure
 }
 
@@ -117,6 +123,16 @@ mod tests {
         let rows = rows.filter(|row| !row.starts_with('#'));
         assert_eq!(phrases().count(), rows.count());
         assert!(phrases().all(|(phrase, tool)| !phrase.is_empty() && !tool.contains('|')));
+    }
+
+    #[test]
+    fn a_refused_verb_is_a_tool() {
+        let message = "await needs a program that runs, and this is a recording";
+        let refused = failure(Failure::bad_request(message));
+        assert_eq!(
+            refused.message,
+            "this tool needs a program that runs, and this is a recording"
+        );
     }
 
     #[test]

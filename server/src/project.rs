@@ -3,6 +3,7 @@
 //! ```toml
 //! [compare.ignore]
 //! functions = ["log_*"]      # their calls are not compared
+//! inside = ["table_find"]    # their calls are not, and neither are all calls within them
 //! results = ["now"]          # their results are not
 //! args = ["open:flags"]      # FUNCTION:ARGUMENT
 //! output = ["^took .* ms"]   # regular expressions: lines that are left out
@@ -37,6 +38,8 @@ struct Compare {
 pub struct CompareRules {
     /// Patterns of functions whose calls are left out.
     pub functions: Vec<String>,
+    /// Patterns of functions whose calls are left out with all calls within them.
+    pub inside: Vec<String>,
     /// Patterns of functions whose results are not compared.
     pub results: Vec<String>,
     /// `FUNCTION:ARGUMENT`: arguments that are not compared.

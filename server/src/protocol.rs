@@ -269,7 +269,11 @@ pub struct Details {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nearest: Vec<String>,
     /// The recording of a session that no longer exists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "store::os_path::optional"
+    )]
     pub recording: Option<PathBuf>,
 }
 

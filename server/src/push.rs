@@ -50,6 +50,7 @@ pub enum Happened {
         /// How it ended.
         exit: ExitReport,
         /// The recording's folder.
+        #[serde(with = "store::os_path")]
         recording: PathBuf,
     },
 }

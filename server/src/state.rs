@@ -35,6 +35,7 @@ pub struct Held {
     /// The start time of the process, in the kernel's ticks: a process id alone may have been reused.
     pub began: Option<u64>,
     /// The recording's folder.
+    #[serde(with = "store::os_path")]
     pub recording: PathBuf,
 }
 
@@ -128,6 +129,9 @@ fn others_run(pid: i32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     fn held(pid: i32) -> Held {
@@ -152,6 +156,17 @@ mod tests {
         assert_eq!(State::read(&path), Some(written));
         fs::write(&path, "{\"daemon").unwrap();
         assert_eq!(State::read(&path), None);
+    }
+
+    #[test]
+    fn the_name_of_a_recording_may_have_any_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sessions.json");
+        let recording = PathBuf::from(OsStr::from_bytes(b"/tmp/odd\xff.hindsight"));
+        let odd = Held::new(1, "./app".to_owned(), 4711, recording);
+        let written = state(vec![held(1), odd]);
+        written.write(&path).unwrap();
+        assert_eq!(State::read(&path), Some(written));
     }
 
     #[test]

@@ -91,6 +91,7 @@ fn rules(ignore: Ignore) -> Result<Rules, Failure> {
     let both = |own: Vec<String>, more: Vec<String>| [own, more].concat();
     let texts = RuleTexts {
         functions: both(own.functions, ignore.functions),
+        inside: own.inside,
         results: both(own.results, ignore.results),
         args: both(own.args, ignore.args),
         output: both(own.output, ignore.output),

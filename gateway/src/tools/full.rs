@@ -43,7 +43,7 @@ enum Action {
 
 impl Tool for Full {
     const NAME: &'static str = "debug_full";
-    const DOC: &'static str = "From a stop, record every instruction of the thread, up to the next stop at the latest. Afterwards debug_history, debug_goto and debug_state know everything at each of them, and so does debug_sql after a debug_goto to one, until the program moves on: each seq, that of this answer too, is then one of their own recording. Some 20,000 instructions take a second; after timeoutMs it goes on with status running, until action off ends it.";
+    const DOC: &'static str = "From a stop, record every instruction of the thread, up to the next stop at the latest. Afterwards debug_history, debug_goto, debug_state, debug_sql and all others that ask the past know everything at each of them, and nothing before them, until the program moves on or action off: each seq, that of this answer too, is then one of their own recording. Some 20,000 instructions take a second; after timeoutMs it goes on with status running, until action off ends it.";
     const READ_ONLY: bool = false;
     const ABOUT: About = About::Session;
     type Args = Args;
@@ -63,8 +63,6 @@ impl Tool for Full {
         let reply = context.ask_warned::<verbs::Full>(session, &wanted, &mut notes)?;
         let mut told = shape::motion(context, &reply.motion)?;
         if let Some(recorded) = &reply.recorded {
-            // The position of the stop is one of the whole session's recording, which no tool asks now.
-            told.insert("seq".to_owned(), json!(recorded.last_seq));
             told.insert("recorded".to_owned(), json!(recorded));
         }
         if reply.is_whole {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use server::inspect::short_name;
 use server::past::Change;
 use server::protocol::Failure;
 use server::verbs::{
@@ -138,7 +139,10 @@ fn change(change: &Change) -> Value {
         ("threadId", json!(change.thread)),
         ("old", json!(change.old)),
         ("value", json!(change.value)),
-        ("function", json!(change.function)),
+        (
+            "function",
+            json!(change.function.as_deref().map(short_name)),
+        ),
         ("file", json!(change.file)),
         ("line", json!(change.line)),
     ]))

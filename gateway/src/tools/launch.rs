@@ -252,10 +252,10 @@ pub(super) fn of_recorder(
 ) -> Result<Answer, Failure> {
     let Some(told) = told else {
         context.current.set_recording(recording);
-        let stop = json!({ "action": "stop", "recording": recording });
+        let stop = json!({ "action": "stop", "recording": recording.to_string_lossy() });
         return Ok(Answer::Object(object([
             ("status", json!("running")),
-            ("recording", json!(recording)),
+            ("recording", json!(recording.to_string_lossy())),
             (
                 "next",
                 json!(format!(

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use query::Overview as Found;
-use query::overview::{Cancel, How, Way, cancellable, candidates};
+use query::overview::{How, Way, candidates};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,7 +11,6 @@ use server::protocol::Failure;
 
 use crate::answer::Answer;
 use crate::context::Context;
-use crate::recordings;
 use crate::tool::Tool;
 
 /// The tool.
@@ -37,10 +36,8 @@ impl Tool for Overview {
 
     fn run(context: &Context, _: Args) -> Result<Answer, Failure> {
         let session = context.opened_recording()?;
-        let cancel = Cancel::default();
-        let asked = cancel.clone();
-        context.cancel().while_waiting(move || asked.cancel());
-        let found = cancellable(&session, RECORDING, &cancel).map_err(recordings::failure)?;
+        let recordings = &context.gateway.recordings;
+        let found = recordings.overview(context.cancel(), &session, RECORDING)?;
         Ok(Answer::Text(found.text_asking(&next(&found), LINES)))
     }
 }

@@ -126,7 +126,10 @@ fn list(context: &Context) -> Answer {
     // The newest ones: more would not fit beside the recordings.
     let newest = older.split_off(left_out);
     let recordings = resources::recordings(context);
-    let names = recordings.iter().map(|path| json!(path)).collect();
+    let names = recordings
+        .iter()
+        .map(|path| json!(path.to_string_lossy()))
+        .collect();
     Answer::List(paged(names, newest, older, context.cursor))
 }
 
@@ -167,7 +170,7 @@ fn ended(reply: &EndReply) -> Result<Answer, Failure> {
         ("sessionId", json!(reply.session)),
         ("status", json!("exited")),
         ("exit", json!(reply.exit.text)),
-        ("recording", json!(reply.recording)),
+        ("recording", json!(reply.recording.to_string_lossy())),
         ("events", json!(reply.events)),
         ("calls", json!(reply.calls)),
         ("incomplete", json!(reply.incomplete)),

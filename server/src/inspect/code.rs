@@ -42,6 +42,9 @@ pub struct CodeReport {
     pub function: Option<String>,
     /// The instructions, by address.
     pub instructions: Vec<InstructionReport>,
+    /// If the address that was asked for may have changed since it was seen: the event that showed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_since: Option<u64>,
 }
 
 /// Maximum number of instructions in an answer.
@@ -128,6 +131,7 @@ fn report(
                 is_current: current == Some(instruction.address),
             })
             .collect(),
+        stale_since: None,
     }
 }
 

@@ -35,7 +35,8 @@ pub use memory::{MemoryReport, hex_bytes, memory};
 pub use named_types::type_of;
 pub use owner::frame_with;
 pub use place::{
-    MemoryPlace, evaluate_address, evaluate_place, evaluate_place_around, place_of, refuse_constant,
+    MemoryPlace, certain_address, dated_address, evaluate_address, evaluate_place,
+    evaluate_place_around, place_of, refuse_constant,
 };
 pub use registers::{RegisterValue, registers};
 pub use returned::ReturnedReport;

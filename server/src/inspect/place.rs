@@ -1,8 +1,8 @@
 //! Where the value of an expression lies, and the address that an expression denotes.
 
-use debuginfo::ValuePlace;
 use debuginfo::types::{BitRange, Type, TypeKind};
 use debuginfo::value::ValueError;
+use debuginfo::{Certainty, ValuePlace};
 use expr::{BinaryOp, Expr, ExprKind, UnaryOp};
 
 use super::View;
@@ -111,11 +111,26 @@ pub fn evaluate_place_around(view: &View<'_>, text: &str) -> Result<MemoryPlace,
 /// Parses a location, and evaluates the expression after `*` in the selected frame: `*$pc` and `*main` are addresses.
 ///
 /// # Errors
-/// [`Code::EvalFailed`], and those of [`Target::parse`].
+/// [`Code::EvalFailed`], also if the address may be another one by now; and those of [`Target::parse`].
 pub fn place_of(view: &View<'_>, target: &Target) -> Result<ParsedLocation, Failure> {
     match target.address_expression() {
-        Some(expression) => evaluate_address(view, expression).map(ParsedLocation::Address),
+        Some(expression) => certain_address(view, expression).map(ParsedLocation::Address),
         None => target.parse(),
+    }
+}
+
+/// As [`evaluate_address`]; refuses an address that may be another one by now: a place would be the wrong one.
+///
+/// # Errors
+/// As there.
+pub fn certain_address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
+    match dated_address(view, text)? {
+        (address, Certainty::Known) => Ok(address),
+        (address, Certainty::Stale { as_of }) => Err(Failure::new(
+            Code::EvalFailed,
+            format!("{text} was {address:#x} at event {as_of}, and may have changed since"),
+        )
+        .hint(format!("if you mean that address, write it: *{address:#x}"))),
     }
 }
 
@@ -125,10 +140,18 @@ pub fn place_of(view: &View<'_>, target: &Target) -> Result<ParsedLocation, Fail
 /// # Errors
 /// [`Code::EvalFailed`].
 pub fn evaluate_address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
+    dated_address(view, text).map(|(address, _)| address)
+}
+
+/// As [`evaluate_address`], with how far the address may be trusted. What is found there is no more certain.
+///
+/// # Errors
+/// As there.
+pub fn dated_address(view: &View<'_>, text: &str) -> Result<(u64, Certainty), Failure> {
     let value = value_of(view, text)?;
     let by_place = matches!(value.kind(), TypeKind::Array | TypeKind::Function);
     let address = match value.address() {
-        Some(address) if by_place => Ok(address),
+        Some(address) if by_place => return Ok((address, value.reached)),
         Some(_) => value.as_address(),
         // A number that is not in memory denotes an address: a register, or a value computed from registers.
         None => value
@@ -139,11 +162,12 @@ pub fn evaluate_address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
                 Err(_) => Err(error),
             }),
     };
-    address.map_err(|error| {
+    let address = address.map_err(|error| {
         Failure::new(
             Code::EvalFailed,
             format!("{text} is not an address: {error}"),
         )
         .hint(format!("for its address, write &{text}"))
-    })
+    });
+    Ok((address?, value.certainty))
 }

@@ -570,13 +570,15 @@ pub fn assign(view: &View<'_>, target: &str, text: &str) -> Result<Change, Failu
 }
 
 pub(crate) fn context<'a>(view: &View<'a>, calls: Option<&'a dyn Calls>) -> Context<'a> {
-    // Where the frame's position is not known, its variables are not known either; only globals are.
+    // Where the frame's position is not known, its variables are not known either; globals are, and what is qualified
+    // with the function of another frame.
     let is_known = view.frames.get(view.frame).is_some_and(|f| f.pc_is_known);
+    let none = view.frames.len();
     Context {
         space: view.space,
         machine: view.machine,
-        frames: if is_known { view.frames } else { &[] },
-        index: if is_known { view.frame } else { 0 },
+        frames: view.frames,
+        index: if is_known { view.frame } else { none },
         calls,
         kept: Some(view.kept),
     }

@@ -116,6 +116,8 @@ impl Past {
         }
         let (functions, location) = match self.address_of(target) {
             Ok(Some(address)) => (self.functions_from(address)?, format!("*{address:#x}")),
+            // It is an address, but not a certain one.
+            Err(failure) if failure.expression.is_none() => return Err(failure),
             // A pattern may begin with a star, too.
             Ok(None) | Err(_) => {
                 let location = target.to_string();
@@ -209,7 +211,7 @@ impl Past {
         let here = self.position();
         let address = |position: Position| {
             self.look_at(position, frames_for(expression), |looked| {
-                inspect::evaluate_address(&looked.view(), expression)
+                inspect::certain_address(&looked.view(), expression)
             })
         };
         let end = Position::of_event(self.timeline.last(), here.tid);

@@ -45,6 +45,7 @@ pub use history::Change;
 pub use log_lines::{LogLine, LogLines, LogWanted};
 pub(crate) use looked::Looked;
 pub use moves::{CallLine, OutputLine, OutputLines};
+pub(crate) use object::is_address;
 pub use object::{BlockCall, BlockReport, ObjectReply};
 pub use watch::{WatchLine, WatchesReply};
 pub use why::{WhyEnd, WhyReply, WhyStep};
@@ -417,12 +418,16 @@ impl Past {
     pub(crate) fn needs_the_program(&self, command: &str) -> Failure {
         let command = spoken(command);
         match self.is_of_a_program {
-            false => Failure::new(
-                Code::NotAllowed,
-                format!(
-                    "{command} needs a program that runs, and this is a recording"
-                ),
-            ),
+            false => {
+                let refusal = Failure::new(
+                    Code::NotAllowed,
+                    format!("{command} needs a program that runs, and this is a recording"),
+                );
+                match in_a_recording(&command) {
+                    Some(instead) => refusal.hint(instead),
+                    None => refusal,
+                }
+            }
             true => Failure::new(
                 Code::NotAllowed,
                 format!(
@@ -439,6 +444,22 @@ impl Past {
     pub fn path(&self) -> PathBuf {
         self.timeline.recording().dir().to_owned()
     }
+}
+
+/// Returns what comes nearest in a recording to a verb that needs the program.
+fn in_a_recording(command: &str) -> Option<&'static str> {
+    Some(match command {
+        "detach" | "stop" => "close ends the session of a recording, quit leaves its prompt",
+        "handle" => "catch signal stops at signals that were recorded",
+        "jump" => "another moment: goto PLACE",
+        "restart" => "record the program again: hindsight rerun RECORDING",
+        "return" => "to where the call returned: finish",
+        "set" => "a variable of the session can be set: set $n 3",
+        _ if command.starts_with("assigning to ") => {
+            "a variable of the session can be set: set $n 3"
+        }
+        _ => return None,
+    })
 }
 
 /// Returns a verb's name as people write it: `info signals`, `reverse-continue`.

@@ -1,5 +1,6 @@
 //! The life of a heap block: who allocated it, who freed it, and what was at its address before and after.
 
+use debuginfo::Certainty;
 use replay::{Block, CallHead};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,9 @@ pub struct ObjectReply {
     pub address: String,
     /// The event of the question.
     pub seq: u64,
+    /// If the expression may have another value by then: the event that showed this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_since: Option<u64>,
     /// The block that held it then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<BlockReport>,
@@ -81,10 +85,10 @@ impl Past {
     /// # Errors The address is invalid, there is no such event, or the recording cannot be read.
     pub(crate) fn object(&self, text: &str, at: Option<u64>) -> Result<ObjectReply, Failure> {
         let here = self.position_at(at)?;
-        let address = match parsed(text) {
-            Some(address) => address,
+        let (address, certainty) = match parsed(text) {
+            Some(address) => (address, Certainty::Known),
             None => self.look_at(here, frames_for(text), |looked| {
-                inspect::evaluate_address(&looked.view(), text)
+                inspect::dated_address(&looked.view(), text)
             })?,
         };
         let blocks = self.timeline.blocks_at(address);
@@ -102,6 +106,10 @@ impl Past {
         let reply = ObjectReply {
             address: hex(address),
             seq: here.seq,
+            stale_since: match certainty {
+                Certainty::Known => None,
+                Certainty::Stale { as_of } => Some(as_of),
+            },
             block: block.map(report).transpose()?,
             earlier: earlier
                 .iter()
@@ -185,6 +193,11 @@ impl Past {
             line: place.map(|(_, line)| line),
         })
     }
+}
+
+/// Returns whether a text is an address, and no expression.
+pub(crate) fn is_address(text: &str) -> bool {
+    parsed(text).is_some()
 }
 
 /// Reads an address that is written as a number.

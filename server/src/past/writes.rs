@@ -213,8 +213,8 @@ impl Past {
         }
     }
 
-    /// Returns the stretch in which a value is what it is here, and how to say that: the call in whose frame it lies, or the
-    /// whole run.
+    /// Returns the stretch in which a value is what it is here, and how to say that: the call in whose frame it lies, or all that was
+    /// recorded.
     fn span_of(
         &self,
         here: Position,
@@ -223,7 +223,12 @@ impl Past {
         let timeline = &self.timeline;
         let whole = (Instant::at(0), Instant::at(timeline.last()));
         let Some(frame) = frame else {
-            return Ok((whole, "the whole run".to_owned()));
+            let begins_later = timeline.begins_later().map_err(|error| of_replay(&error))?;
+            let searched = match begins_later {
+                true => "what was recorded",
+                false => "the whole run",
+            };
+            return Ok((whole, searched.to_owned()));
         };
         let function = frame.function.as_deref().map(short_name);
         let function = function.as_deref().unwrap_or("its function");
@@ -273,6 +278,10 @@ impl Past {
         let HistoryScope::Within(functions) = tracked.scope() else {
             return None;
         };
+        // Calls of the functions around it say nothing of when it runs.
+        if functions.is_inlined {
+            return None;
+        }
         let is_open = self.look_at(here, MOST_FRAMES, |looked| {
             let mut frames = looked.moment.trace.backtrace.frames.iter();
             Ok(frames.any(|frame| frame.function.as_deref() == Some(&functions.name)))

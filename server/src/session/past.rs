@@ -205,6 +205,14 @@ impl LiveSession {
         Ok(Some(recorded))
     }
 
+    /// Returns the recording of the instructions that led to the program's position, and its last event, if they are the past that
+    /// questions are about.
+    #[must_use]
+    pub fn exact_recording(&self) -> Option<(PathBuf, u64)> {
+        let past = self.exact_past()?;
+        Some((past.path(), past.timeline().last()))
+    }
+
     /// From now on the past is that of the whole session. Returns whether it was not.
     pub fn forget_exact_past(&self) -> bool {
         let is_exact = self.exact_past().is_some();

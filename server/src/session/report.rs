@@ -276,6 +276,7 @@ pub struct SessionReport {
     /// The process id; 0 for a recording.
     pub pid: i32,
     /// The recording's folder.
+    #[serde(with = "store::os_path")]
     pub recording: PathBuf,
     /// The program's state.
     pub status: StateWord,
@@ -332,6 +333,7 @@ pub struct MotionReport {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_recorded: Vec<String>,
     /// The recording's folder.
+    #[serde(with = "store::os_path")]
     pub recording: PathBuf,
 }
 

@@ -5,9 +5,9 @@ use recorder::live::{Motion, Reason, Stop};
 use replay::moves::Direction;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Form, Ignore, IgnoreArgs, Needs, Text, Verb, Word, stepping};
+use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, stepping};
 use crate::protocol::Failure;
-use crate::session::{MotionReport, Session};
+use crate::session::{LiveSession, MotionReport, Session, of_recorder};
 
 /// The `continue` verb.
 pub struct Continue;
@@ -16,8 +16,8 @@ pub struct Continue;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContinueArgs {
-    /// Stop only at this arrival at the breakpoint where the thread stands, counted from 1, or at another stop. In a recording:
-    /// how often to continue.
+    /// Stop only at this arrival at the breakpoint where the thread stands, of any thread, counted from 1, or at another stop. In a
+    /// recording: how often to continue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// Resume only the selected thread; the others stay stopped.
@@ -57,7 +57,7 @@ impl Verb for Continue {
         };
         let stop = session.stopped()?;
         if let Some(count) = args.count.filter(|count| *count > 1) {
-            pass(call, &stop, count - 1)?;
+            pass(&session, &stop, count - 1, !args.thread_only)?;
         }
         let came = match (args.all, args.thread_only) {
             (true, true) => {
@@ -76,14 +76,18 @@ impl Verb for Continue {
     }
 }
 
-/// Has the breakpoint where the thread stands pass its next hits.
-fn pass(call: &Call<'_>, stop: &Stop, count: u64) -> Result<(), Failure> {
+/// Has the breakpoint where the thread stands pass its next hits. If the `others` go on too, the first of these are those that they
+/// have made already, at stops that no answer has shown.
+fn pass(session: &LiveSession, stop: &Stop, count: u64, others: bool) -> Result<(), Failure> {
     let Reason::Breakpoint { probe, .. } = stop.reason else {
         let what = "the thread is not at a breakpoint, so there are no hits to count";
         return Err(Failure::bad_request(what).hint("continue without a number"));
     };
-    call.run::<Ignore>(IgnoreArgs { id: probe, count })
-        .map(drop)
+    let passed = match others {
+        true => session.live.pass_arrivals(probe, count),
+        false => session.live.pass_probe(probe, count),
+    };
+    passed.map(drop).map_err(|error| of_recorder(&error))
 }
 
 impl Command for Continue {

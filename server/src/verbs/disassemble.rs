@@ -1,6 +1,6 @@
 //! `disassemble`: the code of the selected frame's function, or some instructions from an address on.
 
-use debuginfo::AddressSpace;
+use debuginfo::{AddressSpace, Certainty};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -79,19 +79,29 @@ impl Command for Disassemble {
             let arrow = show::arrow(instruction.is_current);
             pieces.push(Piece::Styled(vec![arrow, (Style::Plain, line)]));
         }
+        let stale = reply.stale_since.map(memory::stale);
+        pieces.extend(stale.map(Piece::Line));
         Text { pieces }
     }
 }
 
 fn code(view: &View<'_>, args: &DisassembleArgs) -> Result<CodeReport, Failure> {
-    let current = view.frames.get(view.frame).map(|frame| frame.pc);
-    let address = match &args.at {
-        None => view.frame()?.lookup_pc,
+    let (address, certainty) = match &args.at {
+        None => (view.frame()?.lookup_pc, Certainty::Known),
         Some(text) => match function(view.space, text) {
-            Some(entry) => entry,
-            None => memory::address(view, text)?,
+            Some(entry) => (entry, Certainty::Known),
+            None => memory::dated_address(view, text)?,
         },
     };
+    let found = code_at(view, args, address).map_err(|failure| memory::dated(failure, certainty));
+    Ok(CodeReport {
+        stale_since: memory::oldest(None, certainty),
+        ..found?
+    })
+}
+
+fn code_at(view: &View<'_>, args: &DisassembleArgs, address: u64) -> Result<CodeReport, Failure> {
+    let current = view.frames.get(view.frame).map(|frame| frame.pc);
     match (args.count, &args.at) {
         (None, _) => {
             inspect::disassemble_around(view.space, view.machine, address, current, args.source)

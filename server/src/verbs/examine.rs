@@ -78,19 +78,21 @@ impl Verb for Examine {
         let asked = asked(format.as_deref().unwrap_or_default())?;
         let began = session.last_shown().began;
         let reply = call.look(frames_for(&args.at), |view| {
-            let address = match (goes_on, began) {
-                (true, Some(began)) => began,
+            let (address, certainty) = match (goes_on, began) {
+                (true, Some(began)) => (began, last(view)?.certainty),
                 (true, None) => behind_last(view)?,
-                (false, _) => memory::address(view, &args.at)?,
+                (false, _) => memory::dated_address(view, &args.at)?,
             };
-            let (reply, last) = match asked.letter {
+            let found = match asked.letter {
                 'i' if asked.is_backwards => instructions_before(view, address, asked.count),
                 'i' => instructions(view, address, asked.count),
                 's' => texts(view, address, asked.count),
                 _ => numbers(view, address, asked),
-            }?;
+            };
+            let (mut reply, last) = found.map_err(|failure| memory::dated(failure, certainty))?;
+            reply.stale_since = memory::oldest(reply.stale_since, certainty);
             if let Some(last) = last {
-                last.keep(view);
+                last.keep(view, certainty);
             }
             Ok(reply)
         })?;
@@ -139,9 +141,7 @@ impl Command for Examine {
             text.push(format!("{arrow}{}{symbol}:  {values}", row.address));
         }
         if let Some(seq) = reply.stale_since {
-            text.push(format!(
-                "(stale: as of event {seq}; it may have changed since)"
-            ));
+            text.push(memory::stale(seq));
         }
         if let Some(end) = &reply.end {
             text.push(format!("(ends here: {end})"));
@@ -211,8 +211,8 @@ impl Last {
         }
     }
 
-    /// Sets `$_`, a pointer to it, and `$__`, its value.
-    fn keep(self, view: &View<'_>) {
+    /// Sets `$_`, a pointer to it, and `$__`, its value. Both are as certain as the address.
+    fn keep(self, view: &View<'_>, certainty: Certainty) {
         let Some(unit) = debuginfo::types::builtin(self.unit) else {
             return;
         };
@@ -221,25 +221,30 @@ impl Last {
             None => unit,
         };
         let pointer = Pointed::constant(ty.pointer(), self.address.to_le_bytes().to_vec());
-        view.kept.set("_", &pointer);
-        view.kept
-            .set("__", &Pointed::at(ty, self.address, view.machine));
+        let pointed = Pointed::at(ty, self.address, view.machine);
+        view.kept.set("_", &pointer.reached_by(certainty));
+        view.kept.set("__", &pointed.reached_by(certainty));
     }
 }
 
-/// The address after what `$_` points to.
-fn behind_last(view: &View<'_>) -> Result<u64, Failure> {
+/// `$_`, the last unit shown.
+fn last(view: &View<'_>) -> Result<Pointed, Failure> {
     let first = |_| {
         Failure::bad_request("x needs an address: nothing has been shown yet")
             .hint("write x/4xw &table")
     };
-    let last = view.kept.find("_").map_err(first)?;
+    view.kept.find("_").map_err(first)
+}
+
+/// The address after what `$_` points to, and how far it may be trusted.
+fn behind_last(view: &View<'_>) -> Result<(u64, Certainty), Failure> {
+    let last = last(view)?;
     let address = last.as_address().map_err(|error| {
         Failure::new(Code::EvalFailed, format!("$_ is not an address: {error}"))
             .hint("give an address: x/4xw &table")
     })?;
     let len = last.ty.target().and_then(|target| target.size());
-    Ok(address.wrapping_add(len.unwrap_or(1)))
+    Ok((address.wrapping_add(len.unwrap_or(1)), last.certainty))
 }
 
 fn numbers(

@@ -51,6 +51,7 @@ pub struct FullReply {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepsReport {
     /// Their recording.
+    #[serde(with = "store::os_path")]
     pub recording: PathBuf,
     /// How many.
     pub instructions: u64,

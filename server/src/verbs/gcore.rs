@@ -27,6 +27,7 @@ pub struct GcoreArgs {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GcoreReply {
     /// The file.
+    #[serde(with = "store::os_path")]
     pub file: PathBuf,
     /// Its length in bytes; memory that was never touched takes no room on the disk.
     pub bytes: u64,

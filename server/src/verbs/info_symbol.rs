@@ -28,6 +28,9 @@ pub struct InfoSymbolReply {
     pub offset: u64,
     /// The module's file.
     pub module: String,
+    /// If the address may have changed since it was seen: the event that showed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_since: Option<u64>,
 }
 
 impl Verb for InfoSymbol {
@@ -42,8 +45,13 @@ impl Verb for InfoSymbol {
 
     fn run(call: &Call<'_>, args: InfoSymbolArgs) -> Result<InfoSymbolReply, Failure> {
         call.look(1, |view| {
-            let address = memory::address(view, &args.at)?;
-            described(view, address)
+            let (address, certainty) = memory::dated_address(view, &args.at)?;
+            let reply =
+                described(view, address).map_err(|failure| memory::dated(failure, certainty))?;
+            Ok(InfoSymbolReply {
+                stale_since: memory::oldest(None, certainty),
+                ..reply
+            })
         })
     }
 }
@@ -61,7 +69,12 @@ impl Command for InfoSymbol {
             0 => String::new(),
             offset => format!(" + {offset}"),
         };
-        Text::line(format!("{}{offset} of {}", reply.symbol, reply.module))
+        let line = format!("{}{offset} of {}", reply.symbol, reply.module);
+        Text::lines(
+            [line]
+                .into_iter()
+                .chain(reply.stale_since.map(memory::stale)),
+        )
     }
 }
 
@@ -90,5 +103,6 @@ fn described(view: &View<'_>, address: u64) -> Result<InfoSymbolReply, Failure> 
         symbol,
         offset: address.wrapping_sub(start),
         module: mapped.module.path().display().to_string(),
+        stale_since: None,
     })
 }

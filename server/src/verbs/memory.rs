@@ -1,5 +1,6 @@
 //! `memory`: the bytes at an address or at the place of an expression. With `write`, writes bytes there first.
 
+use debuginfo::Certainty;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -128,9 +129,7 @@ impl Command for Memory {
             ));
         }
         if let Some(seq) = reply.memory.stale_since {
-            text.push(format!(
-                "(stale: as of event {seq}; it may have changed since)"
-            ));
+            text.push(stale(seq));
         }
         if let Some(end) = &reply.memory.end {
             text.push(format!("(ends here: {end})"));
@@ -140,10 +139,13 @@ impl Command for Memory {
 }
 
 fn read(view: &View<'_>, args: &MemoryArgs, count: usize) -> Result<MemoryReply, Failure> {
-    let address = address(view, &args.at)?;
+    let (address, certainty) = dated_address(view, &args.at)?;
     let count = args.count.unwrap_or(count);
+    let mut memory = inspect::memory(view.machine, address, count)
+        .map_err(|failure| dated(failure, certainty))?;
+    memory.stale_since = oldest(memory.stale_since, certainty);
     Ok(MemoryReply {
-        memory: inspect::memory(view.machine, address, count)?,
+        memory,
         previous: None,
     })
 }
@@ -176,9 +178,41 @@ fn write(call: &Call<'_>, args: &MemoryArgs, bytes: &[u8]) -> Result<MemoryReply
 
 /// Parses an address, or evaluates an expression to one.
 pub(super) fn address(view: &View<'_>, text: &str) -> Result<u64, Failure> {
+    dated_address(view, text).map(|(address, _)| address)
+}
+
+/// As [`address`], with how far the address may be trusted.
+pub(super) fn dated_address(view: &View<'_>, text: &str) -> Result<(u64, Certainty), Failure> {
     match location::address(text.trim_start_matches('*')) {
-        Ok(address) => Ok(address),
-        Err(_) => inspect::evaluate_address(view, text),
+        Ok(address) => Ok((address, Certainty::Known)),
+        Err(_) => inspect::dated_address(view, text),
+    }
+}
+
+/// Returns since when an answer may have changed that is as old as the older of two.
+pub(super) fn oldest(stale_since: Option<u64>, certainty: Certainty) -> Option<u64> {
+    match certainty {
+        Certainty::Known => stale_since,
+        Certainty::Stale { as_of } => Some(stale_since.map_or(as_of, |seq| seq.min(as_of))),
+    }
+}
+
+/// The line that says so.
+pub(super) fn stale(seq: u64) -> String {
+    format!("(stale: as of event {seq}; it may have changed since)")
+}
+
+/// Says of a failure at an address when that address was seen.
+pub(super) fn dated(failure: Failure, certainty: Certainty) -> Failure {
+    match certainty {
+        Certainty::Known => failure,
+        Certainty::Stale { as_of } => Failure {
+            message: format!(
+                "{} <the address is stale: as of event {as_of}>",
+                failure.message
+            ),
+            ..failure
+        },
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word};
-use crate::past::{BlockCall, BlockReport, ObjectReply};
+use crate::past::{BlockCall, BlockReport, ObjectReply, is_address};
 use crate::protocol::Failure;
 use crate::quantity::count;
 
@@ -33,7 +33,12 @@ Allocation functions are those of C, C++ and Rust, as far as they were recorded:
     type Reply = ObjectReply;
 
     fn run(call: &Call<'_>, args: ObjectArgs) -> Result<ObjectReply, Failure> {
-        call.recording()?.object(&args.address, args.at)
+        // An expression is that of the selected frame; an address has none.
+        let past = match args.at.is_none() && !is_address(&args.address) {
+            true => call.recording_in_frame(&args.address)?,
+            false => call.recording()?,
+        };
+        past.object(&args.address, args.at)
     }
 }
 
@@ -53,8 +58,15 @@ impl Command for Object {
         ),
     ];
 
-    fn text(reply: &ObjectReply, _: &Self::Args) -> Text {
+    fn text(reply: &ObjectReply, args: &Self::Args) -> Text {
         let mut lines = Vec::new();
+        lines.extend(reply.stale_since.map(|then| {
+            let of = args.address.trim();
+            format!(
+                "{of} was {} at event {then}, and may have changed since.",
+                reply.address
+            )
+        }));
         let ObjectReply { address, seq, .. } = reply;
         match &reply.block {
             Some(block) => {

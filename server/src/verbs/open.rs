@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, show};
 use crate::os_text::OsText;
 use crate::past::{self, Past};
-use crate::protocol::{Code, Failure};
+use crate::protocol::{Code, Failure, Notice, NoticeKind};
 use crate::session::SessionReport;
 
 /// The `open` verb.
@@ -58,11 +58,21 @@ Later commands use this session: those that inspect, and those that move in time
             opened => opened,
         };
         let past = call.told("reading the recording", open)?;
+        tell_remarks(call, &past)?;
         let id = call.sessions.next_id();
         call.sessions
             .insert_recorded(past.numbered(id, &folder))
             .report()
     }
+}
+
+/// Warns of what a core file lacks.
+fn tell_remarks(call: &Call<'_>, past: &Past) -> Result<(), Failure> {
+    let remarks = replay::remarks(past.timeline());
+    for text in remarks.map_err(|error| past::of_replay(&error))? {
+        (call.notify)(Notice::new(NoticeKind::Warning, text));
+    }
+    Ok(())
 }
 
 impl Command for Open {

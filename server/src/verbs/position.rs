@@ -18,12 +18,21 @@ pub struct PositionReply {
     /// The session.
     pub session: u32,
     /// The recording's folder.
+    #[serde(with = "store::os_path")]
     pub recording: PathBuf,
+    /// The recording of the instructions that led here, if questions about the past are about them: they are recorded at a stop of a
+    /// program.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "store::os_path::optional"
+    )]
+    pub instructions: Option<PathBuf>,
     /// The kind of the current moment.
     pub when: When,
     /// The program's state, if there is a program.
     pub status: StateWord,
-    /// The current event; for a stopped program, the event of its stop.
+    /// The current event; for a stopped program, the event of its stop, or the last one of the recorded instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// The moment is this many instructions later.
@@ -81,12 +90,18 @@ fn live(session: &LiveSession) -> PositionReply {
         StateWord::Running | StateWord::Ended | StateWord::Recorded => None,
     };
     let tid = thread.as_ref().map(|thread| thread.thread as u32);
+    let exact = match status {
+        StateWord::Running => None,
+        StateWord::Stopped | StateWord::Ended | StateWord::Recorded => session.exact_recording(),
+    };
+    let (instructions, last) = exact.unzip();
     PositionReply {
         session: session.id,
         recording: session.live.recording().to_owned(),
+        instructions,
         when: When::Now,
         status,
-        seq: tid.and_then(|tid| session.last_stop_event(tid)),
+        seq: last.or_else(|| session.last_stop_event(tid?)),
         steps: None,
         thread: tid,
         function: thread.and_then(|thread| thread.place?.function),
@@ -107,6 +122,7 @@ fn recorded(past: &Past, status: StateWord) -> PositionReply {
     PositionReply {
         session: past.id(),
         recording: past.path(),
+        instructions: None,
         when: match past.is_of_a_session() {
             true => When::Past,
             false => When::Recorded,

@@ -1,10 +1,11 @@
 //! `printf`: a text with values, formatted like C's function of that name: `printf "%d of %s\n", n, name`.
 
+use debuginfo::Certainty;
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::Value;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word};
+use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word, memory};
 use crate::inspect::{self, Manner, View};
 use crate::past::frames_for;
 use crate::protocol::{Code, Failure};
@@ -26,6 +27,9 @@ pub struct PrintfArgs {
 pub struct PrintfReply {
     /// The text.
     pub text: String,
+    /// If some of the values may have changed since they were seen: the oldest event that showed one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_since: Option<u64>,
 }
 
 /// A part of a format.
@@ -69,16 +73,19 @@ impl Verb for Printf {
         call.look(frames_for(&args.of), |view| {
             let mut expressions = expressions.iter();
             let mut text = String::new();
+            let mut stale_since = None;
             for part in &parts {
                 match part {
                     Part::Text(plain) => text += plain,
                     Part::Value(directive) => {
                         let expression = expressions.next().expect("they were counted");
-                        text += &directive.written(view, expression)?;
+                        let (written, certainty) = directive.written(view, expression)?;
+                        text += &written;
+                        stale_since = memory::oldest(stale_since, certainty);
                     }
                 }
             }
-            Ok(PrintfReply { text })
+            Ok(PrintfReply { text, stale_since })
         })
     }
 }
@@ -92,7 +99,8 @@ impl Command for Printf {
     )];
 
     fn text(reply: &PrintfReply, _: &PrintfArgs) -> Text {
-        Text::lines(reply.text.lines().map(str::to_owned))
+        let lines = reply.text.lines().map(str::to_owned);
+        Text::lines(lines.chain(reply.stale_since.map(memory::stale)))
     }
 }
 
@@ -265,8 +273,10 @@ impl Directive {
         Ok((directive, &rest[1..]))
     }
 
-    fn written(&self, view: &View<'_>, expression: &str) -> Result<String, Failure> {
+    /// The value as text, and how far it may be trusted.
+    fn written(&self, view: &View<'_>, expression: &str) -> Result<(String, Certainty), Failure> {
         let value = inspect::value_of(view, expression)?;
+        let mut certainty = value.certainty;
         let failed = |why: String| {
             Failure::new(
                 Code::EvalFailed,
@@ -274,13 +284,18 @@ impl Directive {
             )
         };
         let text = match self.letter {
-            's' => self.text(view, expression, &value)?,
+            's' => {
+                let (text, of_text) = self.text(view, expression, &value)?;
+                certainty = of_text;
+                text
+            }
             'f' | 'F' | 'e' | 'E' | 'g' | 'G' => {
                 let number = values::float(&value).map_err(|error| failed(error.to_string()))?;
                 self.float(number)
             }
             'p' => {
-                let address = inspect::evaluate_address(view, expression)?;
+                let (address, of_address) = inspect::dated_address(view, expression)?;
+                certainty = of_address;
                 match address {
                     0 => "(nil)".to_owned(),
                     address => format!("{address:#x}"),
@@ -303,19 +318,24 @@ impl Directive {
                 self.integer(number, own)
             }
         };
-        Ok(self.padded(text))
+        Ok((self.padded(text), certainty))
     }
 
     /// The text of `%s`: the text of a pointer to or an array of characters, or else the value as shown, without
     /// quotes.
-    fn text(&self, view: &View<'_>, expression: &str, value: &Value) -> Result<String, Failure> {
+    fn text(
+        &self,
+        view: &View<'_>,
+        expression: &str,
+        value: &Value,
+    ) -> Result<(String, Certainty), Failure> {
         let is_text = matches!(value.kind(), TypeKind::Pointer | TypeKind::Array);
         let address = match is_text {
-            true => inspect::evaluate_address(view, expression).ok(),
+            true => inspect::dated_address(view, expression).ok(),
             false => None,
         };
-        let text = match address {
-            Some(address) => {
+        let (text, certainty) = match address {
+            Some((address, certainty)) => {
                 let width = self.character(value);
                 let most = match value.kind() {
                     TypeKind::Array => value.ty.size().unwrap_or(0) as usize / width,
@@ -324,23 +344,17 @@ impl Directive {
                 let read = values::text_at(view.machine, address, width, most.min(LONGEST));
                 let read = read.map_err(|unknown| {
                     let message = format!("%s cannot show {expression}: {unknown}");
-                    Failure::new(Code::EvalFailed, message)
+                    memory::dated(Failure::new(Code::EvalFailed, message), certainty)
                 })?;
-                decoded(&read.bytes, width)
+                (decoded(&read.bytes, width), certainty.and(read.certainty))
             }
-            None => {
-                let manner = Manner::of_one(true);
-                let shown = inspect::evaluate(view, expression, manner, None)?
-                    .shown
-                    .text();
-                let inner = shown.strip_prefix('"').and_then(|s| s.strip_suffix('"'));
-                inner.unwrap_or(&shown).to_owned()
-            }
+            None => as_printed(view, expression)?,
         };
-        Ok(match self.precision {
+        let text = match self.precision {
             Some(most) => text.chars().take(most).collect(),
             None => text,
-        })
+        };
+        Ok((text, certainty))
     }
 
     /// Returns whether an `l` is written.
@@ -431,6 +445,23 @@ impl Directive {
             false => format!("{text:>width$}"),
         }
     }
+}
+
+/// The value as `print` shows it, without quotes, and how far it may be trusted.
+fn as_printed(view: &View<'_>, expression: &str) -> Result<(String, Certainty), Failure> {
+    let shown = inspect::evaluate(view, expression, Manner::of_one(true), None)?.shown;
+    let (certainty, age) = match shown.stale_since {
+        Some(as_of) => {
+            let age = format!(" <stale: as of event {as_of}>");
+            (Certainty::Stale { as_of }, age)
+        }
+        None => (Certainty::Known, String::new()),
+    };
+    let text = shown.text();
+    // The age is told once, after the whole text.
+    let plain = text.strip_suffix(&age).unwrap_or(&text);
+    let inner = plain.strip_prefix('"').and_then(|s| s.strip_suffix('"'));
+    Ok((inner.unwrap_or(plain).to_owned(), certainty))
 }
 
 /// `1.5e+00`: the exponent has at least two digits.

@@ -105,18 +105,34 @@ fn task(words: &[String], has_more: bool, has_all: bool) -> Result<Task<'_>, Fai
             if has_all && !rest.is_empty() {
                 return Err(Failure::bad_request("write the numbers, or --all"));
             }
-            let ids = rest.iter().map(|word| {
-                word.parse().map_err(|_| {
-                    Failure::bad_request(format!("\"{word}\" is not a number")).hint(format!(
-                        "write list in place of {first} to see the numbers, or add {first} for a function of that name"
-                    ))
-                })
-            });
+            let ids = rest
+                .iter()
+                .map(|word| word.parse().map_err(|_| no_number(first, word)));
             Ok(Task::Other(first, ids.collect::<Result<_, _>>()?))
         }
         None if !has_more => Ok(Task::Other("list", Vec::new())),
         _ => Ok(Task::Add(words)),
     }
+}
+
+/// Refuses a word in place of a number. Some are gdb's.
+fn no_number(task: &str, word: &str) -> Failure {
+    let hint = match (task, word) {
+        ("enable", "once" | "delete") => {
+            "one that stops once is set by: tbreak LOCATION".to_owned()
+        }
+        ("enable", "count") => {
+            "ignore N COUNT skips hits; break LOCATION --hit-count N stops at one of them"
+                .to_owned()
+        }
+        ("enable" | "disable", "display") => {
+            "undisplay N removes a display, and display EXPRESSION shows it again".to_owned()
+        }
+        _ => format!(
+            "write list in place of {task} to see the numbers, or add {task} for a function of that name"
+        ),
+    };
+    Failure::bad_request(format!("\"{word}\" is not a number")).hint(hint)
 }
 
 /// Moves the locations to their fields, the first and the others. They come from the words or `--function`.

@@ -30,6 +30,7 @@ pub struct SaveBreakpointsArgs {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SaveBreakpointsReply {
     /// The file.
+    #[serde(with = "store::os_path")]
     pub file: PathBuf,
     /// How many breakpoints, watchpoints, catchpoints and logpoints it has.
     pub saved: usize,

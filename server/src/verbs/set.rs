@@ -69,18 +69,18 @@ impl Verb for Set {
             });
         }
         let setting = gdb_setting(&args.target);
-        let session = match (call.live(), setting) {
+        let running = call.live().and_then(|session| {
+            session.must_run()?;
+            Ok(session)
+        });
+        let session = match (running, setting) {
             (Err(_), Some(setting)) => return Err(no_setting(setting)),
             (session, _) => session?,
         };
-        session.must_run()?;
         let written = assign(&session, &args.target, &args.value);
-        let written = written.map_err(|failure| match (&failure.expression, setting) {
+        let written = written.map_err(|failure| match setting {
             // A variable of the program may have the same name.
-            (Some(ExpressionFault::Missing(Missing::Name)), Some(setting)) => no_setting(setting),
-            _ if failure.code == Code::NotStopped && setting.is_some() => {
-                setting.map_or(failure, no_setting)
-            }
+            Some(setting) if !is_variable(&session, &args.target) => no_setting(setting),
             _ => failure,
         });
         Ok(SetReply {
@@ -108,27 +108,77 @@ impl Command for Set {
 }
 
 /// Settings of gdb, and what there is here in their place.
-const SETTINGS: [(&str, &str); 12] = [
+const SETTINGS: [(&str, &str); 29] = [
     (
         "args",
         "restart keeps the arguments; start, or record, a program with others",
     ),
+    (
+        "auto-load",
+        "hindsight repl --script FILE runs the lines of a file",
+    ),
+    ("breakpoint", "break LOCATION --pending waits for a library"),
+    (
+        "can-use-hw-watchpoints",
+        "watch uses the processor's four watchpoints",
+    ),
     ("confirm", "nothing asks here"),
+    ("cwd", "the program is started in the folder where you are"),
+    (
+        "debug-file-directory",
+        "/usr/lib/debug is searched, and what hindsight symbols fetch has downloaded",
+    ),
     (
         "debuginfod",
         "hindsight symbols fetch downloads debug information",
     ),
+    (
+        "disable-randomization",
+        "start --no-aslr gives a program the same addresses in each run",
+    ),
+    (
+        "disassemble-next-line",
+        "display/i $pc shows the next instruction at each stop",
+    ),
     ("disassembly-flavor", "disassemble writes as Intel does"),
+    (
+        "env",
+        "the program has the environment in which it is started",
+    ),
     (
         "environment",
         "the program has the environment in which it is started",
     ),
     ("height", "answers are written at once"),
     ("history", "the prompt keeps its lines"),
+    (
+        "language",
+        "each frame is shown in the language of its source",
+    ),
     ("listsize", "list takes the lines to show: list 10,30"),
     ("logging", "write answers to a file: hindsight VERB > FILE"),
+    ("max-value-size", "print --full leaves nothing out"),
+    (
+        "non-stop",
+        "a thread stops alone; break LOCATION --all-threads stops all",
+    ),
     ("pagination", "answers are written at once"),
     ("print", "help print tells the options of print"),
+    (
+        "scheduler-locking",
+        "continue --thread runs the current thread alone",
+    ),
+    (
+        "step-mode",
+        "step --instruction enters functions without lines",
+    ),
+    ("style", "--color tells when to use colour"),
+    (
+        "substitute-path",
+        "hindsight pack keeps the sources in a recording",
+    ),
+    ("sysroot", "the program's own libraries are used"),
+    ("verbose", "HINDSIGHT_LOG=debug tells more"),
     ("width", "lines are as long as the terminal is wide"),
 ];
 
@@ -136,6 +186,18 @@ const SETTINGS: [(&str, &str); 12] = [
 fn gdb_setting(target: &str) -> Option<&'static (&'static str, &'static str)> {
     let first = target.split_whitespace().next()?;
     SETTINGS.iter().find(|(name, _)| *name == first)
+}
+
+/// Returns whether a target means something in the program.
+fn is_variable(session: &LiveSession, target: &str) -> bool {
+    let found = session.look(|view| inspect::value_of(view, target));
+    !found.is_err_and(|failure| {
+        let is_missing = matches!(
+            failure.expression,
+            Some(ExpressionFault::Missing(Missing::Name | Missing::Elsewhere))
+        );
+        is_missing || failure.code == Code::NotStopped
+    })
 }
 
 fn no_setting((name, instead): &(&str, &str)) -> Failure {
@@ -290,7 +352,7 @@ fn whole_register(
 /// A name that is not a global of a running program may be a local once it is stopped.
 fn of_running(failure: Failure) -> Failure {
     match failure.expression {
-        Some(ExpressionFault::Missing(Missing::Name)) => not_paused(),
+        Some(ExpressionFault::Missing(Missing::Name | Missing::Elsewhere)) => not_paused(),
         _ => failure,
     }
 }

@@ -159,7 +159,7 @@ fn described(view: &View<'_>, args: &SourceArgs) -> Result<SourceReport, Failure
 /// Most lines in a list of a source file.
 const MOST_LINES: u32 = 100_000;
 
-/// Lines from one to another: `10,20`, `a.c:10,20`, `10,`, `,20`, `add,avg`. A missing one is ten lines from the other.
+/// Lines from one to another: `10,20`, `a.c:10,20`, `10,+5`, `10,`, `,20`, `add,avg`. A missing one is ten lines from the other.
 #[derive(Debug, PartialEq, Eq)]
 struct LineRange {
     file: Option<String>,
@@ -183,6 +183,11 @@ impl LineRange {
         };
         let (Some(first), Some(last)) = (number(from), number(to)) else {
             return Ok(None);
+        };
+        let last = match (first, to.trim().starts_with('+')) {
+            // So many lines after the first.
+            (Some(first), true) => last.map(|more| first.saturating_add(more)),
+            _ => last,
         };
         LineRange::between(file, first, last).map(Some)
     }

@@ -21,6 +21,7 @@ pub struct EndReply {
     /// How the program ended.
     pub exit: ExitReport,
     /// The recording's folder.
+    #[serde(with = "store::os_path")]
     pub recording: PathBuf,
     /// How many events the recording has.
     pub events: u64,
