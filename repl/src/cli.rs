@@ -142,6 +142,13 @@ impl Cli {
             .skip(verb)
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
+        let names_recording = verb_words.first().is_some_and(|verb| verb == "info")
+            && verb_words
+                .get(1)
+                .is_some_and(|name| is_recorded(Path::new(name)));
+        if let Some(refusal) = familiar::refusal(&verb_words).filter(|_| !names_recording) {
+            return Err(refusal);
+        }
         let program = Cli::whole().term_width(columns);
         let help = groups::template(&program, columns);
         let parsed = program.help_template(help).try_get_matches_from(words);
@@ -149,11 +156,11 @@ impl Cli {
             Ok(matches) => matches,
             Err(error)
                 if error.kind() == ErrorKind::InvalidSubcommand
-                    && let Some(ours) = familiar::in_shell(&verb_words) =>
+                    && let Some(hint) = familiar::shell_hint(&verb_words) =>
             {
                 return Err(Error::usage(
                     format!("there is no command \"{}\"", verb_words[0]),
-                    Some(format!("here that is: hindsight {ours}")),
+                    Some(hint),
                 ));
             }
             Err(error)

@@ -155,7 +155,7 @@ impl Facts {
                 .collect::<serde_json::Map<_, _>>()
         };
         json!({
-            "recording": self.recording,
+            "recording": crate::json::path(&self.recording),
             "state": self.state_word(),
             "id": manifest.recording_id.to_string(),
             "argv": manifest.argv,

@@ -224,7 +224,7 @@ impl Row {
         let totals = self.totals.as_ref();
         json!({
             "run": self.name,
-            "path": self.path,
+            "path": crate::json::path(&self.path),
             "start": date(self.start_unix_ns),
             "start_unix_ns": self.start_unix_ns,
             "argv": self.argv,

@@ -36,22 +36,12 @@ pub fn to_read(name: &Path) -> Result<PathBuf, Error> {
 
 /// Says which of several recordings of one name is read: the newest one.
 fn say_which(name: &Path, folder: &Path) {
-    let named = recording::with_suffix(name);
-    let number = || {
-        let stem = named.file_stem()?.to_str()?;
-        folder
-            .file_stem()?
-            .to_str()?
-            .strip_prefix(stem)?
-            .strip_prefix('-')
-    };
-    let is_numbered = number().is_some_and(|text| text.parse::<u32>().is_ok());
-    if folder != named && folder.parent() == named.parent() && is_numbered {
-        let (folder, named) = (folder.display().to_string(), named.display().to_string());
+    if let Some(older) = recording::older_than(folder, name) {
+        let (folder, older) = (folder.display().to_string(), older.display().to_string());
         eprintln!(
             "hindsight: this is {}, which is newer than {}",
             escaped(&folder),
-            escaped(&named)
+            escaped(&older)
         );
     }
 }

@@ -196,7 +196,7 @@ impl Whole {
         let ending = self.ending();
         let (programs, copies) = self.unrecorded();
         json!({
-            "set": self.dir,
+            "set": crate::json::path(&self.dir),
             "argv": self.first().map(|first| &first.argv),
             "start": date(self.start_unix_ns()),
             "start_unix_ns": self.start_unix_ns(),

@@ -4,11 +4,17 @@
 //! Only spelling changes here: gdb's slashes and two-word commands become options and names of verbs. A gdb command
 //! without a counterpart stays unchanged, and `travel/familiar.rs` suggests the nearest verb.
 
+mod layout;
+mod places;
+
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 
+use layout::without_layout;
+use places::with_whole_places;
+
 /// The subjects of `info`, with their counterparts here.
-const SUBJECTS: [(&str, &str); 27] = [
+const SUBJECTS: [(&str, &str); 28] = [
     ("address", "info-address"),
     ("all-registers", "registers --vectors"),
     ("args", "args"),
@@ -18,6 +24,7 @@ const SUBJECTS: [(&str, &str); 27] = [
     ("files", "info-shared"),
     ("frame", "frame"),
     ("functions", "info-functions"),
+    ("handle", "info-signals"),
     ("inferiors", "status"),
     ("line", "info-line"),
     ("locals", "locals"),
@@ -35,7 +42,7 @@ const SUBJECTS: [(&str, &str); 27] = [
     ("types", "info-types"),
     ("variables", "info-variables"),
     ("vector", "registers --vectors"),
-    ("watchpoints", "info-breakpoints"),
+    ("watchpoints", "watch list"),
 ];
 
 /// Abbreviations that several subjects begin with.
@@ -50,7 +57,7 @@ const SHORT: [(&str, &str); 7] = [
 ];
 
 /// Commands that are one or two words here.
-const COMMANDS: [(&str, &str); 26] = [
+const COMMANDS: [(&str, &str); 27] = [
     ("br", "break"),
     ("cont", "continue"),
     ("d", "break remove"),
@@ -77,11 +84,13 @@ const COMMANDS: [(&str, &str); 26] = [
     ("tb", "break --once"),
     ("tbreak", "break --once"),
     ("thbreak", "break --once"),
+    ("u", "until"),
 ];
 
 /// Returns the words of a line in our spelling; our own words stay.
 pub fn ours(words: Vec<String>) -> Vec<String> {
-    let (words, format) = without_format(words);
+    let (words, format) = without_format(without_layout(words));
+    let words = with_whole_places(words);
     let Some(verb) = words.first().map(String::as_str) else {
         return words;
     };
@@ -94,6 +103,15 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
         "bt" | "backtrace" => backtrace(&words),
         "thread" | "thr" => threads(rest).unwrap_or(words),
         "thread-apply" => applied(rest),
+        "taas" if !rest.is_empty() => {
+            let all = ["apply", "all"].map(str::to_owned);
+            threads(&[all.as_slice(), rest].concat()).unwrap_or(words)
+        }
+        "print" | "p" | "inspect" if rest.is_empty() => put("print", &["$".to_owned()]),
+        "up" | "down" if rest.len() == 1 && is_offset(&rest[0]) => {
+            let other = if verb == "up" { "down" } else { "up" };
+            put(other, &[rest[0].trim_start_matches('-').to_owned()])
+        }
         "list" | "l" if rest == ["-"] => vec!["source".to_owned(), "--previous".to_owned()],
         "list" | "l" if rest.len() > 1 && rest.iter().any(|word| word.contains(',')) => {
             let (options, place): (Vec<String>, Vec<String>) = rest
@@ -115,13 +133,27 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
         "watch" => put(verb, behind_location(rest)),
         "rwatch" => with_option("watch", behind_location(rest), "--read"),
         "awatch" => with_option("watch", behind_location(rest), "--access"),
-        "set" => assignment(rest).unwrap_or(words),
+        "set" => assignment(rest)
+            .or_else(|| with_one_value(rest))
+            .unwrap_or(words),
         "save"
             if rest
                 .first()
                 .is_some_and(|what| "breakpoints".starts_with(what.as_str())) =>
         {
             put("save-breakpoints", &rest[1..])
+        }
+        "d" | "del" | "delete" if rest.first().is_some_and(|what| what == "display") => {
+            match rest.len() {
+                1 => put("undisplay", &["--all".to_owned()]),
+                _ => put("undisplay", &numbers(&rest[1..])),
+            }
+        }
+        "d" | "del" | "delete" | "enable" | "disable"
+            if rest.first().is_some_and(|what| what == "breakpoints") =>
+        {
+            let rest = rest[1..].to_vec();
+            ours([vec![verb.to_owned()], rest].concat())
         }
         "d" | "del" | "delete" | "enable" | "disable"
             if rest.is_empty() || rest == ["all".to_owned()] =>
@@ -182,6 +214,7 @@ fn without_format(mut words: Vec<String>) -> (Vec<String>, Option<String>) {
                 | "disassemble"
                 | "disas"
                 | "ptype"
+                | "whatis"
         )
     };
     let is_format = |verb: &str, text: &str| {
@@ -226,14 +259,16 @@ fn formatted(words: &[String], format: &str) -> Vec<String> {
         "disassemble" if format.contains(['s', 'm']) => vec!["--source"],
         "disassemble" => vec![],
         "ptype" if format.contains('o') => vec!["--offsets"],
-        "ptype" => vec![],
+        "ptype" | "whatis" => vec![],
         "x" if format.starts_with('-') => vec![&negative],
         "x" => vec!["--format", format],
         // Values without a format here are shown according to their type, as in gdb.
         _ if format == "s" => vec!["--format", "natural"],
         _ => vec!["--format", format],
     };
-    let options = options.into_iter().map(str::to_owned);
+    // gdb shows the last value again.
+    let last = (verb == "print" && words.len() == 1).then_some("$");
+    let options = options.into_iter().chain(last).map(str::to_owned);
     let first = std::iter::once(verb.to_owned());
     first
         .chain(options)
@@ -257,6 +292,9 @@ fn about(words: &[String]) -> Option<Vec<String>> {
     };
     let (_, ours) = exact.or_else(begun)?;
     let ours = ours.split(' ').map(str::to_owned);
+    // gdb's "quiet" and "without symbols that nothing describes".
+    let is_gdbs = |word: &&String| matches!(word.as_str(), "-q" | "-n");
+    let rest = &rest[rest.iter().take_while(is_gdbs).count()..];
     Some(ours.chain([options, rest].concat()).collect())
 }
 
@@ -387,6 +425,14 @@ fn assignment(words: &[String]) -> Option<Vec<String>> {
     (is_assignment && is_apart).then(|| vec!["eval".to_owned(), text])
 }
 
+/// `set print pretty on`: what follows the target is one value.
+fn with_one_value(words: &[String]) -> Option<Vec<String>> {
+    let has_options = words.iter().any(|word| word.starts_with("--"));
+    let (target, value) = words.split_first()?;
+    (value.len() > 1 && !has_options)
+        .then(|| vec!["set".to_owned(), target.clone(), value.join(" ")])
+}
+
 /// Returns whether a target is a convenience variable, which needs no program.
 fn is_kept(target: &str) -> bool {
     server::inspect::kept_name(target).is_some()
@@ -442,6 +488,30 @@ mod tests {
             ("call/x f(1)", "eval --format x f(1)"),
             ("info locals", "locals"),
             ("i r rax", "registers rax"),
+            ("info handle 14", "info-signals 14"),
+            ("info watchpoints", "watch list"),
+            ("info functions -q -n add", "info-functions add"),
+            ("info locals -q", "locals"),
+            ("p", "print $"),
+            ("p/x", "print --format x $"),
+            ("p -pretty -- *n", "p *n"),
+            ("print -elements 4 -pretty on -- a", "print a"),
+            ("p/x -array -- a", "print --format x a"),
+            ("p -array", "p -array"),
+            ("whatis/x a", "whatis a"),
+            ("u", "until"),
+            ("until 12", "until 12"),
+            ("up -1", "down 1"),
+            ("down -2", "up 2"),
+            ("up 2", "up 2"),
+            ("taas p x", "thread-apply all p x"),
+            ("taas bt 2", "backtrace --all --limit 2"),
+            ("taas", "backtrace --all"),
+            ("delete breakpoints 2-3", "break remove 2 3"),
+            ("delete breakpoints", "break remove --all"),
+            ("disable breakpoints 2", "break disable 2"),
+            ("delete display 1-2", "undisplay 1 2"),
+            ("delete display", "undisplay --all"),
             ("i b", "info-breakpoints"),
             ("info address total", "info-address total"),
             ("info scope settle", "info-scope settle"),
@@ -524,6 +594,14 @@ mod tests {
             assert_eq!(of(theirs), here, "{theirs}");
         }
         assert!(ours(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn what_follows_the_target_of_set_is_one_value() {
+        let of = |line: &str| ours(line.split(' ').map(str::to_owned).collect());
+        assert_eq!(of("set print pretty on"), ["set", "print", "pretty on"]);
+        assert_eq!(of("set x a + 1"), ["set", "x", "a + 1"]);
+        assert_eq!(of("set x 3 --json"), ["set", "x", "3", "--json"]);
     }
 
     #[test]

@@ -6,13 +6,17 @@ mod common;
 mod python;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 use common::{Folder, app};
 use expect_test::expect;
 use store::recording::{Created, OnTaken, OpenRecording};
+use store::set::{Fact, ProcessLog};
 use store::synth::manifest;
 
 /// A folder with the frozen recordings and one whose program a signal ended.
@@ -190,6 +194,35 @@ fn rm_deletes_what_was_meant_and_asks_first() {
 }
 
 #[test]
+fn nothing_is_deleted_by_way_of_a_link() {
+    let folder = folder();
+    let set = ProcessLog::create(&folder.path("make"), true).unwrap();
+    let member = "make.children/orders.hindsight";
+    fs::rename(folder.path("orders.hindsight"), folder.path(member)).unwrap();
+    set.add(&Fact::Recorded {
+        pid: 7,
+        recording: "orders.hindsight".to_owned(),
+    })
+    .unwrap();
+    symlink("app.hindsight", folder.path("link.hindsight")).unwrap();
+    symlink("make.children", folder.path("linked.children")).unwrap();
+    let refused = folder.transcript(&["rm", "--yes", "link"]);
+    assert_eq!(
+        refused,
+        "--- stderr\nerror: link.hindsight is a symbolic link to app.hindsight\n\
+         help: name what is to be deleted: hindsight rm app.hindsight; or delete the link alone: rm link.hindsight\n\
+         --- exit code 2\n"
+    );
+    let refused = folder.transcript(&["rm", "--yes", "linked.children"]);
+    let why = "linked.children is a symbolic link to make.children";
+    assert!(refused.contains(why), "{refused}");
+    for kept in ["app.hindsight", "link.hindsight", member] {
+        let manifest = folder.path(kept).join("manifest");
+        assert!(manifest.is_file(), "{kept}");
+    }
+}
+
+#[test]
 fn a_recording_that_is_made_is_not_deleted() {
     let folder = Folder::empty();
     let made = OpenRecording::create(&folder.path("live"), OnTaken::Refuse, manifest());
@@ -214,6 +247,7 @@ fn the_catalog_lists_labels_prunes_and_forgets() {
     let none = runs(&[]);
     assert!(none.contains("hindsight runs scan FOLDER"), "{none}");
     assert_eq!(runs(&["scan", "."]), "added 3 recordings\n");
+    assert_eq!(runs(&["scan", "."]), "added 0 recordings; 3 were known\n");
     assert_eq!(runs(&[]).lines().count(), 5);
     assert_eq!(
         runs(&["label", "app", "ci=7", "branch=main"]),
@@ -256,6 +290,48 @@ fn the_catalog_lists_labels_prunes_and_forgets() {
     assert_eq!(runs(&[]).lines().count(), 2);
     assert!(runs(&["list", "--all"]).contains("| gone"));
     assert!(runs(&["show", "nothing"]).ends_with("--- exit code 2\n"));
+}
+
+/// Names of files may have any bytes. Answers in JSON have such a path as a list of them.
+#[test]
+fn a_name_that_is_not_utf8_is_no_obstacle() {
+    let folder = Folder::with_frozen(&["shop", "orders"]);
+    let odd = OsStr::from_bytes(b"odd\xff.hindsight");
+    fs::rename(folder.path("orders.hindsight"), folder.path("").join(odd)).unwrap();
+    let asked = |args: &[&str], last: Option<&OsStr>| {
+        let output = folder.command(args).args(last).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{args:?}: {errors}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let json = |args: &[&str], last: Option<&OsStr>| -> serde_json::Value {
+        let answer: serde_json::Value = serde_json::from_str(&asked(args, last)).unwrap();
+        answer["result"].clone()
+    };
+    assert_eq!(asked(&["runs", "scan", "."], None), "added 2 recordings\n");
+    let listed = asked(&["runs"], None);
+    assert!(listed.contains("odd\u{fffd}.hindsight"), "{listed}");
+    assert!(listed.contains("shop.hindsight"), "{listed}");
+    let rows = json(&["runs", "--json"], None);
+    let odd_ones = |rows: &serde_json::Value| {
+        let rows = rows.as_array().unwrap().iter();
+        rows.filter(|row| row["path"].is_array()).count()
+    };
+    assert_eq!((rows.as_array().unwrap().len(), odd_ones(&rows)), (2, 1));
+    assert_eq!(odd_ones(&json(&["ls", "--json"], None)), 1);
+    for command in ["info", "check"] {
+        let told = json(&[command, "--json"], Some(odd));
+        assert!(told["recording"].is_array(), "{command}: {told}");
+    }
+    let label = asked(&["runs", "label", "shop", "a=1"], None);
+    assert_eq!(label, "a=1\n");
+    let deleted = asked(&["rm", "--yes"], Some(odd));
+    assert!(
+        deleted.starts_with("deleted odd\u{fffd}.hindsight"),
+        "{deleted}"
+    );
+    assert!(!folder.path("").join(odd).exists());
+    assert_eq!(asked(&["runs"], None).lines().count(), 3);
 }
 
 /// The tables that are exported unless others are named.

@@ -153,7 +153,9 @@ fn of_set(dir: &Path, json: bool, terminal: &Terminal) -> Result<u8, Error> {
         writeln!(
             out,
             "{:#}",
-            answer(json!({ "set": dir, "verdict": verdict, "recordings": reports }))
+            answer(
+                json!({ "set": crate::json::path(dir), "verdict": verdict, "recordings": reports })
+            )
         )
     } else {
         let parts = [
@@ -330,7 +332,7 @@ fn as_json(path: &Path, report: &Report, verdict: Verdict) -> Value {
         .map(|finding| {
             json!({
                 "severity": severity(finding.severity),
-                "path": finding.path,
+                "path": crate::json::path(&finding.path),
                 "offset": finding.offset,
                 "what": without_numbers(&finding.what),
             })
@@ -338,7 +340,7 @@ fn as_json(path: &Path, report: &Report, verdict: Verdict) -> Value {
         .collect();
     let (log, columns) = (&report.log, &report.columns);
     json!({
-        "recording": path,
+        "recording": crate::json::path(path),
         "verdict": match verdict {
             Verdict::Whole => "whole",
             Verdict::Damaged => "damaged",

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use debuginfo::Diagnostic;
 use recorder::live;
@@ -91,6 +91,7 @@ pub fn record_one(mut options: RecordOptions, records_copies: bool) -> Result<u8
     });
     let warnings = Warnings {
         pid: member.parked.pid,
+        recording: OnceLock::new(),
         log: ProcessLog::open(&member.set).map_err(|source| Error::Store { source })?,
     };
     options.target = Target::Parked(Arc::clone(&member));
@@ -118,19 +119,26 @@ fn answer(word: &str, text: &str) {
 /// Leaves warnings in the set, because no user reads what this process prints.
 struct Warnings {
     pid: i32,
+    /// The recording's folder in the set, once it exists.
+    recording: OnceLock<String>,
     log: ProcessLog,
 }
 
 impl Observer for Warnings {
     fn created(&self, recording: &Path) {
+        let name = recording.file_name().unwrap_or_default();
+        let _ = self.recording.set(name.to_string_lossy().into_owned());
         if let Err(error) = store::catalog::tell(recording) {
             tracing::debug!(%error, "the catalog of runs does not know the recording");
         }
     }
 
     fn warning(&self, warning: &Diagnostic) {
-        let (pid, text) = (self.pid, warning.one_line());
-        let _ = self.log.add(&Fact::Warning { pid, text });
+        let _ = self.log.add(&Fact::Warning {
+            pid: self.pid,
+            text: warning.one_line(),
+            recording: self.recording.get().cloned(),
+        });
     }
 }
 
@@ -167,7 +175,7 @@ pub fn summary(outcome: &SetOutcome, beside: &Path) -> String {
     )
 }
 
-/// Why programs are not recorded: `: it is a 32-bit ELF file`, or of several reasons the most frequent, with its number. Empty if no
+/// Why programs are not recorded: `: it is a 32-bit ELF file`, or of several reasons the most frequent, with its number: ` (2 of them: ...)`. Empty if no
 /// reason is known.
 fn why_unrecorded(outcome: &SetOutcome) -> String {
     let programs = outcome.processes.iter().filter(|row| is_unrecorded(row));
@@ -181,14 +189,16 @@ fn why_unrecorded(outcome: &SetOutcome) -> String {
         None => String::new(),
         Some((reason, number)) if *number == all as u64 => format!(": {}", escaped(reason)),
         Some((reason, number)) => {
-            format!(", {} of them because {}", grouped(*number), escaped(reason))
+            format!(" ({} of them: {})", grouped(*number), escaped(reason))
         }
     }
 }
 
-/// Returns whether a process executed a program that has no recording.
+/// Returns whether a process executed a program that has no recording. That of a program that has just begun may be about to begin,
+/// too.
 fn is_unrecorded(process: &Process) -> bool {
-    is_without(process) && process.image_unix_ns.is_some()
+    let may_begin = process.notes.is_empty() && processes::is_running(process);
+    is_without(process) && process.image_unix_ns.is_some() && !may_begin
 }
 
 /// Returns whether a process has never had a recording.
@@ -223,7 +233,7 @@ impl Counts {
             recordings: count(&|row| row.recording.is_some()),
             unrecorded: count(&is_unrecorded),
             copies: count(&|row| is_without(row) && row.image_unix_ns.is_none()),
-            running: count(&|row| row.end_unix_ns.is_none()),
+            running: count(&processes::is_running),
         }
     }
 }
@@ -236,7 +246,7 @@ pub fn summary_json(outcome: &SetOutcome) -> serde_json::Value {
         Exit::Detached => (None, None),
     };
     json!({
-        "set": outcome.set,
+        "set": json::path(&outcome.set),
         "duration_ns": outcome.duration_ns,
         "bytes_on_disk": size_on_disk(&outcome.set),
         "exit_code": code,

@@ -50,6 +50,7 @@ Exit codes: 0 the same, 1 different, 2 wrong usage, 3 not comparable: the messag
 hindsight.toml in the working directory lists what to ignore:
   [compare.ignore]
   functions = [\"log_*\"]
+  inside = [\"table_find\"]
   results = [\"now\"]
   args = [\"open_session:id\"]
   output = [\"^took .* ms\"]
@@ -263,6 +264,7 @@ pub fn name_of(path: PathBuf) -> String {
 fn texts_of(rules: server::CompareRules) -> RuleTexts {
     RuleTexts {
         functions: rules.functions,
+        inside: rules.inside,
         results: rules.results,
         args: rules.args,
         output: rules.output,

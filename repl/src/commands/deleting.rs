@@ -72,7 +72,7 @@ impl Deleted {
 
     /// Returns it as JSON.
     pub fn as_json(&self) -> Value {
-        json!({"path": self.path, "bytes": self.bytes, "notes": self.left})
+        json!({"path": crate::json::path(&self.path), "bytes": self.bytes, "notes": self.left})
     }
 }
 
@@ -97,6 +97,7 @@ fn is_set(folder: &Path) -> bool {
 /// # Errors
 /// As for [`delete`]; of a set then nothing is deleted if one of its recordings is in use or cannot be read.
 pub fn delete_whole(folder: &Path) -> Result<Deleted, Error> {
+    refuse_link(folder)?;
     if !is_set(folder) {
         return delete(folder);
     }
@@ -119,6 +120,31 @@ pub fn delete_whole(folder: &Path) -> Result<Deleted, Error> {
         .left
         .extend(list.into_iter().flat_map(|list| list.left));
     Ok(whole)
+}
+
+/// Refuses to delete by way of a link what others know by its own name.
+///
+/// # Errors
+/// When the folder is a symbolic link.
+pub fn refuse_link(folder: &Path) -> Result<(), Error> {
+    let Ok(target) = folder.read_link() else {
+        return Ok(());
+    };
+    let word = |path: &Path| store::shell::word(&path.to_string_lossy());
+    // A link is relative to where it is.
+    let target = folder.parent().unwrap_or(Path::new("")).join(target);
+    Err(Error::usage(
+        format!(
+            "{} is a symbolic link to {}",
+            folder.display(),
+            target.display()
+        ),
+        Some(format!(
+            "name what is to be deleted: hindsight rm {}; or delete the link alone: rm {}",
+            word(&target),
+            word(folder)
+        )),
+    ))
 }
 
 fn openable(folder: &Path) -> Result<Recording, Error> {
@@ -147,8 +173,9 @@ fn refuse_used(folder: &Path, recording: &Recording) -> Result<(), Error> {
 /// Deletes the recording in a folder.
 ///
 /// # Errors
-/// When it is being recorded or open in a session, or a file cannot be deleted.
+/// When it is a link, is being recorded or open in a session, or a file cannot be deleted.
 pub fn delete(folder: &Path) -> Result<Deleted, Error> {
+    refuse_link(folder)?;
     let recording = openable(folder).map_err(|error| {
         let hint = format!(
             "to delete it anyway: rm -r {}",

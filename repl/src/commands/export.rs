@@ -42,7 +42,8 @@ Exits with 1 when a recording was left out, or the store failed.";
 ///
 /// Writes each table of each recording to DIR/table=TABLE/run=RUN/part-0.parquet, with the columns that SQL shows: names,
 /// arguments, files and lines are texts. Reads one recording after the other, so memory does not grow with their number
-/// or length. DIR may be s3://BUCKET/PREFIX.
+/// or length. DIR may be s3://BUCKET/PREFIX. Tables of every instruction, of which record --full has millions, are written
+/// only if --table names them: instructions, lines, memory_writes and memory_reads.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -52,7 +53,7 @@ pub struct Args {
     /// The folder or s3://BUCKET/PREFIX to write to; it may already hold other runs
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// Only this table; may be repeated
+    /// Only this table; may be repeated [default: all but those of every instruction]
     #[arg(long = "table", value_name = "TABLE")]
     tables: Vec<String>,
     /// Print what was written, and what was left out, as JSON
@@ -109,8 +110,10 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
             }
             Err(error) => {
                 if runs > 0 && !args.json {
-                    let before = count(runs, "recording");
-                    progress.warning(&format!("only the first {before} were exported"));
+                    progress.warning(&match runs {
+                        1 => "only the first recording was exported".to_owned(),
+                        runs => format!("only the first {runs} recordings were exported"),
+                    });
                 }
                 return Err(error);
             }
@@ -119,7 +122,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     let mut out = output::stdout();
     let written = if args.json {
         let facts = json!({
-            "to": args.to,
+            "to": crate::json::path(&args.to),
             "recordings": runs,
             "files": files,
             "bytes": size,

@@ -107,13 +107,13 @@ pub fn summary(path: &Path, outcome: &PackOutcome) -> String {
 fn as_json(path: &Path, outcome: &PackOutcome) -> serde_json::Value {
     let missing = outcome.missing.iter();
     json!({
-        "recording": path,
+        "recording": crate::json::path(path),
         "modules": outcome.modules,
         "debug_files": outcome.debug_files,
         "sources": outcome.sources,
         "bytes": outcome.len_bytes,
         "missing": missing
-            .map(|(path, why)| json!({"path": path, "why": why}))
+            .map(|(path, why)| json!({"path": crate::json::path(path), "why": why}))
             .collect::<Vec<_>>(),
     })
 }

@@ -1,5 +1,7 @@
 //! `hindsight processes`: the processes of a set made by `record --children`.
 
+mod running;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::Write;
@@ -11,6 +13,7 @@ use server::quantity::duration;
 use store::recording;
 use store::set::{self, Process};
 
+pub use self::running::is_running;
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
@@ -162,7 +165,8 @@ pub fn exit_of(row: &Process) -> String {
         (Some(code), _) => code.to_string(),
         (None, Some(signal)) => signal_name(signal),
         (None, None) if row.became_another => "exec".to_owned(),
-        (None, None) if row.end_unix_ns.is_none() => "running".to_owned(),
+        (None, None) if is_running(row) => "running".to_owned(),
+        (None, None) if row.end_unix_ns.is_none() => "not seen".to_owned(),
         (None, None) => "unknown".to_owned(),
     }
 }
@@ -266,13 +270,13 @@ mod tests {
             .flush(&mut text, Layout::Whole, crate::render::Colour::Off)
             .unwrap();
         expect![[r#"
-             pid | parent | program     |  start |  lasted | exit    | recording    | notes
-            -----+--------+-------------+--------+---------+---------+--------------+--------------------------------------------------
-              10 |      1 | sh cc a.c   |   0 ns | 80.0 ms | exec    | 10.hindsight | 
-              10 |      1 |   cc a.c    |   0 ns | 80.0 ms | 0       | 10.hindsight | 
-              11 |     10 |     cc1 a.c | 1.0 ms | 79.0 ms | 0       | 11.hindsight | 
-              13 |     11 |       old   | 3.0 ms |    NULL | running | NULL         | not recorded: it is odd
-              12 |     10 |     cc a.c  | 2.0 ms | 78.0 ms | SIGKILL | NULL         | not recorded: a copy of its parent, made by fork
+             pid | parent | program     |  start |  lasted | exit     | recording    | notes
+            -----+--------+-------------+--------+---------+----------+--------------+--------------------------------------------------
+              10 |      1 | sh cc a.c   |   0 ns | 80.0 ms | exec     | 10.hindsight | 
+              10 |      1 |   cc a.c    |   0 ns | 80.0 ms | 0        | 10.hindsight | 
+              11 |     10 |     cc1 a.c | 1.0 ms | 79.0 ms | 0        | 11.hindsight | 
+              13 |     11 |       old   | 3.0 ms |    NULL | not seen | NULL         | not recorded: it is odd
+              12 |     10 |     cc a.c  | 2.0 ms | 78.0 ms | SIGKILL  | NULL         | not recorded: a copy of its parent, made by fork
         "#]].assert_eq(&String::from_utf8(text).unwrap());
     }
 }

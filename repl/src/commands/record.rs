@@ -460,7 +460,7 @@ pub fn summary_json(outcome: &Outcome, became: Option<String>, children: u64) ->
     };
     let counted = |number: u64| outcome.is_counted.then_some(number);
     json!({
-        "recording": outcome.recording,
+        "recording": crate::json::path(&outcome.recording),
         "events": counted(outcome.events),
         "calls": counted(outcome.calls),
         "threads": outcome.threads,

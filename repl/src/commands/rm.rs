@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use query::runs::find;
 use serde_json::{Value, json};
 
-use crate::commands::deleting::{Deleted, delete, forget, is_wanted};
+use crate::commands::deleting::{Deleted, delete, forget, is_wanted, refuse_link};
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
@@ -71,6 +71,9 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
             .iter()
             .filter_map(|folder| sets::around(folder).map(Path::to_owned)),
     );
+    for set in &sets {
+        refuse_link(set)?;
+    }
     if !args.yes && !is_wanted(&found.folders, terminal)? {
         return Ok(exit::FAILED);
     }
@@ -87,7 +90,9 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
             Ok(gone) => deleted.push(tell(gone)),
             Err(error) if found.folders.len() == 1 => return Err(error),
             Err(error) if args.json => {
-                failed.push(json!({"recording": folder, "why": error.to_string()}));
+                failed.push(
+                    json!({"recording": crate::json::path(folder), "why": error.to_string()}),
+                );
             }
             Err(error) => {
                 report(&error, terminal);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use server::quantity::count;
+use server::quantity::{count, grouped};
 use store::Summary;
 use store::catalog::{Catalog, folder};
 use store::format::MANIFEST_FILE;
@@ -164,17 +164,32 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
         }
         Action::Prune(prune) => return prune.run(&catalog, terminal),
         Action::Scan { folder } => {
-            let mut added = 0;
+            let entries = catalog.catalog.entries().map_err(in_store)?;
+            let known: HashSet<PathBuf> = entries.into_iter().map(|entry| entry.path).collect();
+            let (mut added, mut again) = (0, 0);
             for path in below(&folder)? {
                 match catalog.catalog.add(&path) {
+                    Ok(entry) if known.contains(&entry.path) => again += 1,
                     Ok(_) => added += 1,
                     Err(source) => report(&Error::Store { source }, terminal),
                 }
             }
-            output::line(format_args!("added {}", count(added, "recording")))?;
+            let known = (again > 0).then(|| format!("; {} known", are(again)));
+            output::line(format_args!(
+                "added {}{}",
+                count(added, "recording"),
+                known.unwrap_or_default()
+            ))?;
         }
     }
     Ok(exit::DONE)
+}
+
+fn are(number: u64) -> String {
+    match number {
+        1 => "1 was".to_owned(),
+        number => format!("{} were", grouped(number)),
+    }
 }
 
 fn in_store(source: store::Error) -> Error {

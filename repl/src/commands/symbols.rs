@@ -275,10 +275,10 @@ fn show(
 
 fn as_json(known: &Known) -> Value {
     json!({
-        "path": known.path,
+        "path": crate::json::path(&known.path),
         "build_id": known.build_id,
         "debug": known.source.words().0,
-        "file": known.file,
+        "file": known.file.as_deref().map(crate::json::path),
         "missing_supplement": known.wants,
         "note": known.note,
     })

@@ -204,7 +204,9 @@ fn label(outcome: &SetOutcome, keep: Keep, command: &str) -> Result<(), Error> {
     log.add(&labels_of_set).map_err(failed)?;
     for (process, name) in kept.filter_map(|process| Some((process, process.recording.as_ref()?))) {
         let result = match (process.end_unix_ns, has_passed(process)) {
-            (None, _) => "running",
+            (None, _) if processes::is_running(process) => "running",
+            // Its recorder was killed.
+            (None, _) => "not seen",
             (_, true) => "passed",
             (_, false) => "failed",
         };

@@ -69,7 +69,10 @@ pub fn by_reason<'a>(reasons: impl Iterator<Item = &'a str>) -> Vec<(String, u64
 }
 
 fn without_numbers(text: &str) -> String {
-    let is_number = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
+    let is_number = |word: &str| {
+        let word = word.strip_prefix("/proc/").unwrap_or(word);
+        word.starts_with(|first: char| first.is_ascii_digit())
+    };
     let words = text
         .split(' ')
         .map(|word| if is_number(word) { "..." } else { word });

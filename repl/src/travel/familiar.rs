@@ -1,34 +1,216 @@
-//! Commands of gdb that have another name here, for hints. `spelling.rs` handles those that differ only in spelling.
+//! Commands of gdb that have another name here, or none: what to write instead. `spelling.rs` handles those that differ
+//! only in spelling.
 
-/// Commands of gdb by their shortest abbreviation, and their names here.
-const COMMANDS: [(&str, &str); 5] = [
-    ("run", "continue, or restart to begin again"),
-    ("r", "continue, or restart to begin again"),
-    ("k", "stop"),
-    ("u", "until LOCATION, or next"),
+use std::path::Path;
+
+use crate::error::Error;
+
+/// Commands of gdb by their names or usual abbreviations, and their names here.
+const COMMANDS: [(&str, &str); 32] = [
+    ("checkpoint", "note TEXT, and later goto"),
+    ("clear", "break list, then break remove N"),
+    ("core", "open CORE"),
+    ("core-file", "open CORE"),
+    ("disconnect", "detach"),
     ("dprintf", "logpoint LOCATION \"x={x}\""),
+    ("dump", "memory read ADDRESS --count N"),
+    ("exec-file", "start PROGRAM"),
+    (
+        "faas",
+        "backtrace --locals, or frame N and then the command",
+    ),
+    ("file", "start PROGRAM"),
+    (
+        "find",
+        "memory read ADDRESS --count N, which shows the bytes",
+    ),
+    ("ftrace", "logpoint LOCATION \"x={x}\""),
+    ("inferior", "status; --session N asks another session"),
+    ("k", "stop"),
+    ("macro", "print EXPRESSION; macros are not known"),
+    ("r", "continue, or restart to begin again"),
+    ("record", "full on, and full off"),
+    ("restore", "memory write ADDRESS BYTES"),
+    ("run", "continue, or restart to begin again"),
+    (
+        "skip",
+        "finish, out of what was entered, or advance LOCATION, behind it",
+    ),
+    ("starti", "start --stop-on-entry PROGRAM"),
+    ("strace", "logpoint LOCATION \"x={x}\""),
+    ("target", "attach PID, start PROGRAM or open CORE"),
+    ("tfaas", "backtrace --all --locals"),
+    ("tp", "logpoint LOCATION \"x={x}\""),
+    ("tracepoint", "logpoint LOCATION \"x={x}\""),
+    ("tstart", "logpoint LOCATION \"x={x}\""),
+    ("explore", "print EXPRESSION, and ptype EXPRESSION"),
+    ("add-inferior", "start PROGRAM, in a session of its own"),
+    ("clone-inferior", "start PROGRAM, in a session of its own"),
+    ("append", "memory read ADDRESS --count N"),
+    (
+        "compile",
+        "eval EXPRESSION, which calls functions of the program",
+    ),
+];
+
+/// Commands of gdb for which there is no verb, and what does the same.
+const OTHERWISE: [(&[&str], &str); 12] = [
+    (
+        &["show"],
+        "settings of gdb are not needed here: help VERB tells the options of a verb, status what runs",
+    ),
+    (
+        &["define", "document"],
+        "alias NAME = VERB ... names a verb; hindsight repl --script FILE runs lines of a file",
+    ),
+    (
+        &["python", "py", "pi", "guile"],
+        "a Python package drives sessions from outside: docs/python.md",
+    ),
+    (
+        &["shell", "make", "edit", "pipe", "|"],
+        "every verb is a command of the shell, too: hindsight backtrace | head",
+    ),
+    (
+        &["symbol-file", "add-symbol-file", "load"],
+        "hindsight symbols shows which modules have debug information, and fetches what is missing",
+    ),
+    (
+        &["directory", "dir"],
+        "sources are found where they were compiled; hindsight pack keeps them in a recording",
+    ),
+    (
+        &["cd", "pwd"],
+        "info proc shows the program's folder; to change it, start the program in another one",
+    ),
+    (
+        &["search", "forward-search", "reverse-search", "fo", "rev"],
+        "list F shows a function, and info functions REGEX finds one",
+    ),
+    (
+        &["tui", "layout", "focus", "refresh", "winheight", "wh"],
+        "where shows source and variables; display EXPRESSION shows a value at every stop",
+    ),
+    (
+        &["signal", "queue-signal"],
+        "continue passes on the signal that stopped the program; kill in a shell sends one",
+    ),
+    (
+        &["unset", "path", "tty"],
+        "the program has the environment of the shell that starts it; --stdin FILE is its input",
+    ),
+    (
+        &["apropos", "complete"],
+        "help lists the verbs, help VERB describes one, and Tab completes",
+    ),
+];
+
+/// Commands of gdb that begin with one of our verbs, in our spelling, and what does the same.
+const PHRASES: [(&str, &str); 13] = [
+    (
+        "frame apply",
+        "bt full shows all frames; for one: frame N, and then the command",
+    ),
+    ("info auxv", "in a shell: od -t d8 /proc/PID/auxv"),
+    (
+        "info checkpoints",
+        "notes lists the moments that note has marked",
+    ),
+    (
+        "info float",
+        "print $st0 to $st7 and $fctrl, or registers --vectors",
+    ),
+    (
+        "info macro",
+        "macros are not known: print what it stands for",
+    ),
+    (
+        "info macros",
+        "macros are not known: print what they stand for",
+    ),
+    ("info os", "in a shell: ps, lsof and ss"),
+    (
+        "info set",
+        "settings of gdb are not needed here: help VERB tells the options of a verb",
+    ),
+    (
+        "info vtbl",
+        "print *OBJECT shows it with its _vptr, and info symbol ADDRESS the function",
+    ),
+    (
+        "info-proc map",
+        "info sharedlibrary lists the modules; all mappings are in /proc/PID/maps",
+    ),
+    (
+        "info-proc mappings",
+        "info sharedlibrary lists the modules; all mappings are in /proc/PID/maps",
+    ),
+    ("thread find", "threads lists all threads with their names"),
+    (
+        "thread name",
+        "threads lists all threads with the names that the program gives them",
+    ),
 ];
 
 /// Returns the name here of the gdb command that a line begins with.
-pub fn ours(words: &[String]) -> Option<&'static str> {
-    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let first = words.first_mut()?;
-    *first = first.split('/').next()?;
+fn ours(words: &[String]) -> Option<&'static str> {
+    let first = without_format(words)?;
+    let found = COMMANDS.iter().find(|(command, _)| *command == first);
+    found.map(|(_, ours)| *ours)
+}
+
+/// Returns what does the same as the gdb command that a line begins with, if no verb does.
+fn otherwise(words: &[String]) -> Option<&'static str> {
+    let first = without_format(words)?;
+    let is_shell = first.starts_with('!');
+    let first = if is_shell { "shell" } else { first };
+    let found = OTHERWISE.iter().find(|(names, _)| names.contains(&first));
+    found.map(|(_, instead)| *instead)
+}
+
+fn without_format(words: &[String]) -> Option<&str> {
+    words.first()?.split('/').next()
+}
+
+/// Returns a hint for a line at the prompt that begins with no verb.
+pub fn hint(words: &[String]) -> Option<String> {
+    let ours = ours(words).map(|ours| format!("here that is: {ours}; help lists the verbs"));
+    ours.or_else(|| otherwise(words).map(str::to_owned))
+}
+
+/// Returns the same for the shell, where no program runs yet.
+pub fn shell_hint(words: &[String]) -> Option<String> {
+    let ours = match words.first()?.as_str() {
+        "run" | "r" => Some("start PROGRAM, or restart to begin again"),
+        _ => ours(words),
+    };
+    let ours = ours.map(|ours| format!("here that is: hindsight {ours}"));
+    ours.or_else(|| otherwise(words).map(str::to_owned))
+}
+
+/// Refuses a line in our spelling that is a command of gdb's, although it begins with a verb of ours.
+pub fn refusal(words: &[String]) -> Option<Error> {
+    if let [source, file] = words
+        && source == "source"
+        // A function may have the name of a file without an ending.
+        && Path::new(file).extension().is_some()
+        && Path::new(file).is_file()
+    {
+        return Some(Error::usage(
+            format!("source shows source code, and {file} is a file"),
+            Some(format!("to run its lines: hindsight repl --script {file}")),
+        ));
+    }
     let line = words.join(" ");
     let begins = |command: &str| {
         line.strip_prefix(command)
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
-    let found = COMMANDS.iter().find(|(command, _)| begins(command));
-    found.map(|(_, ours)| *ours)
-}
-
-/// Returns the same for the shell, where no program runs yet.
-pub fn in_shell(words: &[String]) -> Option<&'static str> {
-    match words.first()?.as_str() {
-        "run" | "r" => Some("start PROGRAM, or restart to begin again"),
-        _ => ours(words),
-    }
+    let (command, instead) = PHRASES.iter().find(|(command, _)| begins(command))?;
+    Some(Error::usage(
+        format!("there is no \"{}\"", command.replace("info-", "info ")),
+        Some((*instead).to_owned()),
+    ))
 }
 
 #[cfg(test)]
@@ -36,33 +218,71 @@ mod tests {
     use super::super::{commands, words::names};
     use super::*;
 
-    fn of(line: &str) -> Option<&'static str> {
-        ours(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(str::to_owned).collect()
     }
 
     #[test]
     fn commands_of_gdb_are_known() {
+        let of = |line: &str| ours(&words(line));
         assert_eq!(of("k"), Some("stop"));
         assert_eq!(of("run"), of("r"));
         assert_eq!(of("dprintf f"), Some("logpoint LOCATION \"x={x}\""));
         assert_eq!(of("running"), None);
         assert_eq!(of("frobnicate"), None);
-        let run = in_shell(&["run".to_owned()]);
-        assert_eq!(run, Some("start PROGRAM, or restart to begin again"));
-        assert_eq!(in_shell(&["k".to_owned()]), Some("stop"));
+        let told = |line: &str| hint(&words(line)).unwrap_or_default();
+        assert_eq!(
+            told("clear f"),
+            "here that is: break list, then break remove N; help lists the verbs"
+        );
+        assert!(told("show args").starts_with("settings of gdb are not needed"));
+        assert!(told("!ls -l").contains("a command of the shell"));
+        assert_eq!(told("frobnicate"), "");
+        let told = |line: &str| shell_hint(&words(line)).unwrap_or_default();
+        assert_eq!(
+            told("run"),
+            "here that is: hindsight start PROGRAM, or restart to begin again"
+        );
+        assert_eq!(told("k"), "here that is: hindsight stop");
+        assert!(told("define f").starts_with("alias NAME"));
+    }
+
+    #[test]
+    fn phrases_of_gdb_are_refused_with_the_way() {
+        for (line, what) in [
+            ("thread name worker", "there is no \"thread name\""),
+            ("frame apply all p x", "there is no \"frame apply\""),
+            ("info-proc mappings", "there is no \"info proc mappings\""),
+            ("info macro X", "there is no \"info macro\""),
+        ] {
+            let refused = refusal(&words(line)).map(|error| error.to_string());
+            assert_eq!(refused.as_deref(), Some(what));
+        }
+        for line in [
+            "thread 4711",
+            "frame 1",
+            "info-proc",
+            "info app",
+            "source f",
+        ] {
+            assert!(refusal(&words(line)).is_none(), "{line}");
+        }
     }
 
     #[test]
     fn what_is_proposed_exists_and_what_is_not_ours_is_proposed_for() {
         let verbs = names(&commands());
+        let first = |text: &str| text.split([' ', ',', ';']).next().unwrap().to_owned();
         for (theirs, ours) in COMMANDS {
-            let first = |text: &str| text.split([' ', ',']).next().unwrap().to_owned();
             assert!(!verbs.contains(&first(theirs)), "{theirs} is a verb here");
-            let ours = first(ours);
-            assert!(
-                ours == "SELECT" || verbs.contains(&ours),
-                "{ours} is no verb"
-            );
+            assert!(verbs.contains(&first(ours)), "{} is no verb", first(ours));
+        }
+        for theirs in OTHERWISE
+            .iter()
+            .flat_map(|(names, _)| names.iter().copied())
+        {
+            assert!(!verbs.contains(&first(theirs)), "{theirs} is a verb here");
+            assert!(ours(&words(theirs)).is_none(), "{theirs} is there twice");
         }
     }
 }

@@ -248,6 +248,15 @@ impl Session {
     }
 
     fn verb(&mut self, mut words: Vec<String>) -> Result<u8, Error> {
+        if let [info] = words.as_slice()
+            && is_info(info)
+        {
+            live::write(&spelling::subjects())?;
+            return Ok(exit::DONE);
+        }
+        if let Some(refusal) = familiar::refusal(&words) {
+            return Err(refusal);
+        }
         let command = commands();
         if !words::names(&command).contains(&words[0]) {
             return Err(self.unknown(&words));
@@ -321,7 +330,7 @@ impl Session {
         let is_live = self.is_live();
         let text = match words {
             [] => help::all(is_live, &words::written(&commands())),
-            [info] if info == "info" || info == "i" => spelling::subjects(),
+            [info] if is_info(info) => spelling::subjects(),
             [verb, ..] => {
                 let name = line::normal(words.to_vec()).remove(0);
                 let mut command = commands();
@@ -429,7 +438,7 @@ impl Session {
     /// Makes the error for a line that does not begin with a verb.
     fn unknown(&self, words: &[String]) -> Error {
         let verb = &words[0];
-        if let ("info" | "inf" | "i", Some(subject)) = (verb.as_str(), words.get(1)) {
+        if let (true, Some(subject)) = (is_info(verb), words.get(1)) {
             return Error::usage(
                 format!("info does not know \"{subject}\""),
                 Some(format!("info takes: {}", spelling::subject_names())),
@@ -440,8 +449,8 @@ impl Session {
         let near = suggest::nearest(verb, names.iter().map(String::as_str));
         Error::usage(
             format!("there is no verb \"{verb}\""),
-            Some(match (familiar::ours(words), near) {
-                (Some(ours), _) => format!("here that is: {ours}; help lists the verbs"),
+            Some(match (familiar::hint(words), near) {
+                (Some(hint), _) => hint,
                 (None, Some(near)) => format!("did you mean {near}? help lists the verbs"),
                 (None, None) => {
                     "help lists the verbs; SQL begins with SELECT, WITH or EXPLAIN".to_owned()
@@ -472,15 +481,22 @@ impl Session {
         }
     }
 
-    /// Returns warnings about a recording: the modules that are missing here.
+    /// Returns warnings about a recording: the modules that are missing here, and what a core file lacks.
     fn warnings(&self) -> Vec<String> {
         let Some(past) = self.link.past() else {
             return Vec::new();
         };
-        let absent = past.timeline().modules().all_absent().into_iter();
-        absent
-            .map(|absent| escaped(&absent.why).into_owned())
-            .collect()
+        let timeline = past.timeline();
+        let warnings: Vec<String> = match timeline.is_core() {
+            // What cannot be read is told where it is needed.
+            true => replay::remarks(timeline).unwrap_or_default(),
+            false => {
+                let absent = timeline.modules().all_absent().into_iter();
+                absent.map(|absent| absent.why).collect()
+            }
+        };
+        let plain = warnings.iter().map(|text| escaped(text).into_owned());
+        plain.collect()
     }
 }
 
@@ -498,6 +514,11 @@ fn named(link: &Link, of: NameKind, expression: Option<&str>) -> Vec<String> {
     let (common, args) = (Common::default(), NamesArgs { of, expression });
     let reply = live::fetch::<Names>(&common, link, &args, Patience::Answer);
     reply.map(|reply| reply.names).unwrap_or_default()
+}
+
+/// Returns whether a word is gdb's `info`.
+fn is_info(word: &str) -> bool {
+    matches!(word, "info" | "inf" | "i")
 }
 
 fn is_verb(word: &str) -> bool {

@@ -200,18 +200,35 @@ impl Present {
         open().map_err(|failure: Failure| server::Error::from(failure).into())
     }
 
-    /// Returns the current recording; reopens it if it has grown since the last call.
+    /// Returns the recording that questions are about: the session's, or that of the instructions that led to the program's position.
+    /// Opens it again if it has grown since the last call.
     ///
     /// # Errors
     /// The recording cannot be read.
     pub fn reader(&self) -> Result<Arc<Reader>, Error> {
-        let events = self.events()?;
+        let instructions = self.instructions()?;
+        let events = match instructions {
+            Some(_) => None,
+            None => Some(self.events()?),
+        };
+        let folder = instructions.as_deref().unwrap_or(&self.recording);
+        let is_it = |reader: &&Arc<Reader>| {
+            let has_all = events.is_none_or(|events| reader.events() == events);
+            reader.recording().dir() == folder && has_all
+        };
         let mut known = self.reader.borrow_mut();
-        if let Some(reader) = known.as_ref().filter(|reader| reader.events() == events) {
+        if let Some(reader) = known.as_ref().filter(is_it) {
             return Ok(Arc::clone(reader));
         }
-        let reader = Arc::new(open(&self.recording, &store::temp_dir())?);
+        let reader = Arc::new(open(folder, &store::temp_dir())?);
         Ok(Arc::clone(known.insert(reader)))
+    }
+
+    /// Returns the recording of the instructions that led to the program's position, if the past is theirs now. It grows no more.
+    fn instructions(&self) -> Result<Option<PathBuf>, Error> {
+        let position = self.position()?;
+        let asked = position.map(|at| at.instructions.unwrap_or(at.recording));
+        Ok(asked.filter(|folder| *folder != self.recording))
     }
 
     /// Returns how many events have been recorded so far.

@@ -199,6 +199,7 @@ fn mistakes_are_answered_with_the_next_step() {
             help: the module /home/ada/shop/shop cannot be read: open /home/ada/shop/shop: No such file or directory (os error 2)
               at --cmd 13: print nobody (exit code 1)
             error: set needs a program that runs, and this is a recording
+            help: a variable of the session can be set: set $n 3
               at --cmd 14: set x 3 (exit code 1)
             error: memory of a recording cannot be written: what it recorded does not change
               at --cmd 15: memory write 0x10 00 (exit code 1)

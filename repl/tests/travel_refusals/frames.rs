@@ -141,6 +141,7 @@ fn frames_of_which_only_the_function_is_known_have_no_variables() {
             help: to convert to it, write (order)(value)
               at --cmd 13: print order (exit code 1)
             error: set needs a program that runs, and this is a recording
+            help: a variable of the session can be set: set $n 3
               at --cmd 14: set order 1 (exit code 1)
             error: order is a type
             help: to convert to it, write (order)(value)

@@ -39,10 +39,13 @@ fn what_would_change_the_program_is_refused() {
             ->    36 |   int discount = order->pieces > 3;
             --- stderr
             error: set needs a program that runs, and this is a recording
+            help: a variable of the session can be set: set $n 3
               at --cmd 2: set sold 3 (exit code 1)
             error: set needs a program that runs, and this is a recording
+            help: a variable of the session can be set: set $n 3
               at --cmd 3: set order->pieces 3 (exit code 1)
             error: assigning to sold needs a program that runs, and this is a recording
+            help: a variable of the session can be set: set $n 3
               at --cmd 4: eval sold = 3 (exit code 1)
             error: settle cannot be called: this recording has calls, not every instruction
             help: record every instruction, and call it there: hindsight rerun RECORDING --full
@@ -66,10 +69,13 @@ fn what_would_change_the_program_is_refused() {
             error: await needs a program that runs, and this is a recording
               at --cmd 12: await (exit code 1)
             error: stop needs a program that runs, and this is a recording
+            help: close ends the session of a recording, quit leaves its prompt
               at --cmd 13: stop (exit code 1)
             error: detach needs a program that runs, and this is a recording
+            help: close ends the session of a recording, quit leaves its prompt
               at --cmd 14: detach (exit code 1)
             error: restart needs a program that runs, and this is a recording
+            help: record the program again: hindsight rerun RECORDING
               at --cmd 15: restart (exit code 1)
             error: cannot start ./orders: No such file or directory
             help: name a program by its path, or one in PATH by its name

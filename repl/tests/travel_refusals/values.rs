@@ -156,9 +156,9 @@ fn expressions_that_mean_nothing_are_told() {
             ->    36 |   int discount = order->pieces > 3;
             $1 = 111 'o'
             --- stderr
-            error: the following required arguments were not provided: <EXPRESSION>...
-            help: write: print <EXPRESSION>...
-              at --cmd 2: print (exit code 2)
+            error: no value has been shown yet
+            help: print shows values and numbers them
+              at --cmd 2: print (exit code 1)
             error: the expression "1 +": expected an expression at position 3
               at --cmd 3: print 1 + (exit code 1)
             error: the expression "sold +": expected an expression at position 6
@@ -181,7 +181,7 @@ fn expressions_that_mean_nothing_are_told() {
             help: eval calls functions; everything else only looks at memory
               at --cmd 10: print settle(order) (exit code 1)
             error: the expression "sold = 3": "=" assigns and is not allowed here at position 5
-            help: to compare, write "=="
+            help: to compare, write "=="; to change a value: set x = 3
               at --cmd 11: print sold = 3 (exit code 1)
             error: int is not a pointer
             help: to look at that address, convert it: *(char*)...

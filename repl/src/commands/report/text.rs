@@ -105,7 +105,7 @@ fn table(
     Ok(())
 }
 
-/// Marks a time of which little is left without what recording cost.
+/// Marks a time of which little is left without what recording cost, or that may have fewer waits in it than were taken out.
 fn rough_mark(function: &FunctionTime, raw: bool) -> &'static str {
     match function.is_rough() && !raw {
         true => "~",
@@ -171,7 +171,18 @@ fn notes(out: &mut dyn Write, found: &Report, raw: bool) -> io::Result<()> {
         subtracted(out, cost)?;
     }
     unknown_waits(out, found)?;
+    mostly_waits(out, found)?;
     rough(out, found)
+}
+
+fn mostly_waits(out: &mut dyn Write, found: &Report) -> io::Result<()> {
+    match found.mostly_waited() {
+        true => writeln!(
+            out,
+            "threads waited for a processor for longer than they ran: shares are rough; record when the machine is less busy"
+        ),
+        false => Ok(()),
+    }
 }
 
 fn subtracted(out: &mut dyn Write, cost: &CostNote) -> io::Result<()> {

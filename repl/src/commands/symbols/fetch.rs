@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use ureq::Agent;
 
 use crate::error::Error;
+use crate::json::path as as_text;
 use crate::progress::Progress;
 use crate::render::bytes;
 
@@ -193,12 +194,14 @@ impl Fetched {
     pub fn as_json(&self, module: &Path) -> Value {
         match self {
             Fetched::Stored(path, len) => {
-                json!({"module": module, "status": "fetched", "file": path, "len_bytes": len})
+                json!({"module": as_text(module), "status": "fetched", "file": as_text(path), "len_bytes": len})
             }
             Fetched::NotThere(id) => {
-                json!({"module": module, "status": "not_there", "build_id": id})
+                json!({"module": as_text(module), "status": "not_there", "build_id": id})
             }
-            Fetched::Failed(why) => json!({"module": module, "status": "failed", "message": why}),
+            Fetched::Failed(why) => {
+                json!({"module": as_text(module), "status": "failed", "message": why})
+            }
         }
     }
 }
