@@ -5,16 +5,17 @@ use crate::scratch::Scratch;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiles a program of one file in the test's folder: `app.c` with gcc, `app.cc` with g++, `app.rs` with rustc, to `app`. Returns its path.
+/// Compiles a program of one file in the test's folder: `app.c` and `app.s` with gcc, `app.cc` with g++, `app.rs` with rustc, to `app`.
+/// Returns its path.
 ///
 /// # Panics
 /// If it does not compile.
 pub fn compiled(scratch: &Scratch, file: &str, source: &str, flags: &[&str]) -> PathBuf {
     let (name, compiler) = match file.rsplit_once('.') {
-        Some((name, "c")) => (name, PathBuf::from("/usr/bin/gcc")),
+        Some((name, "c" | "s")) => (name, PathBuf::from("/usr/bin/gcc")),
         Some((name, "cc")) => (name, PathBuf::from("/usr/bin/g++")),
         Some((name, "rs")) => (name, rustc()),
-        _ => panic!("{file} is neither C nor C++ nor Rust"),
+        _ => panic!("{file} is neither C, assembler, C++ nor Rust"),
     };
     std::fs::write(scratch.join(file), source).expect("the test's folder is writable");
     // Libraries among the flags must stand behind the file.

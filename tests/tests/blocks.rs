@@ -2,7 +2,7 @@
 //! programs that allocate in C, C++ and Rust, recorded with the C library's functions; and without them, when it must say so.
 
 use e2e::{
-    Ended, Hindsight, Program, Recording, Row, Scratch, Status, compiled, fixture_artifact,
+    Ended, Hindsight, Live, Program, Recording, Row, Scratch, Status, compiled, fixture_artifact,
     marked_line,
 };
 
@@ -220,4 +220,25 @@ fn without_allocation_functions_it_says_what_would_record_them() {
     assert!(text.contains("hindsight record --memory PROGRAM"), "{text}");
     let ended = recorded.run(&["object", "nothing", "0x10"]);
     assert_eq!(ended.status, Status::Code(2));
+}
+
+#[test]
+fn an_expression_is_that_of_the_selected_frame() {
+    let scratch = Scratch::new("object-frame");
+    let source = "#include <stdlib.h>\nint leaf(int n) { return n; }\n\
+         int hold(int *own) { *own = 1; return leaf(*own) + *own; }\n\
+         int main(void) { int *block = malloc(24); int told = hold(block); free(block); return told - 2; }\n";
+    let program = compiled(&scratch, "held.c", source, &["-O0", "-g"]);
+    let options = ["--memory", "--break", "leaf"];
+    let live = Live::started("object-frame-live", &options, &program, &[]);
+    let failure = live.refused(&["object", "own"]);
+    assert_eq!(failure["code"], "EVAL_FAILED", "{failure:#}");
+    live.ask(&["frame", "1"]);
+    let held = live.ask(&["object", "own"]);
+    assert_eq!(held["block"]["size"], 24, "{held:#}");
+    // An address is the same in each frame.
+    let address = held["address"].as_str().expect("a text");
+    let same = live.ask(&["object", address]);
+    assert_eq!(same["block"], held["block"], "{same:#}");
+    assert_eq!(live.run_to_end(), 0);
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use e2e::{Hindsight, Live, Program, Scratch, Status, fixture_artifact, marked_line};
+use e2e::{Hindsight, Live, Program, Scratch, Status, compiled, fixture_artifact, marked_line};
 use serde_json::Value;
 
 /// A core file, and its program.
@@ -436,6 +436,96 @@ fn the_program_may_have_moved_and_another_one_is_refused() {
     assert!(
         errors.contains("with build id") && errors.contains(" has "),
         "{errors}"
+    );
+}
+
+/// Without a build id, the sizes of the segments tell that a program was built again: its names would be at other addresses.
+#[test]
+fn a_program_that_was_built_again_is_not_used() {
+    let source = |more: &str| {
+        format!(
+            "#include <signal.h>\nint before = 1;\n{more}\nint asked = 42;\n\
+             int main(void) {{ asked += before; raise(SIGSEGV); return 0; }}\n"
+        )
+    };
+    let flags = ["-g", "-O0", "-Wl,--build-id=none"];
+    let scratch = Scratch::new("core-rebuilt");
+    let program = compiled(&scratch, "app.c", &source(""), &flags);
+    let kept = scratch.join("kept");
+    std::fs::copy(&program, &kept).expect("a copy");
+    let dumped = Dumped::running(scratch, program, &[]);
+    let asked = |program: &[&str]| {
+        let words = [&["repl", dumped.core(), "--cmd", "p asked"], program].concat();
+        let ended = dumped.command(&words).run();
+        (ended.text(), ended.errors())
+    };
+    assert_eq!(asked(&[]).0, "$1 = 43\n");
+    compiled(
+        &dumped.scratch,
+        "app.c",
+        &source("int more[900] = {7};"),
+        &flags,
+    );
+    let (text, errors) = asked(&[]);
+    assert!(
+        text.is_empty() && errors.contains("no variable \"asked\""),
+        "{text}{errors}"
+    );
+    let overview = dumped.text(&["overview", dumped.core()]);
+    for told in [
+        "\n  another file is at /",
+        "the program's own file is missing: --program FILE names it",
+    ] {
+        assert!(overview.contains(told), "{told}: {overview}");
+    }
+    let (text, errors) = asked(&["--program", kept.to_str().expect("text")]);
+    assert_eq!(text, "$1 = 43\n", "{errors}");
+    let built = dumped.program.to_str().expect("text");
+    let (text, errors) = asked(&["--program", built]);
+    assert!(
+        text.is_empty()
+            && errors.contains("a program whose segments have other sizes than those of "),
+        "{text}{errors}"
+    );
+    // The file is there again.
+    std::fs::copy(&kept, &dumped.program).expect("a copy");
+    assert_eq!(asked(&[]).0, "$1 = 43\n");
+}
+
+/// Who opens a core file learns what is missing before the first answer.
+#[test]
+fn what_is_missing_is_told_first() {
+    let scratch = Scratch::new("core-remarks");
+    let program = scratch.join("program");
+    std::fs::copy(fixture_artifact("core_files", "crash_c"), &program).expect("a copy");
+    let dumped = Dumped::running(scratch, program, &[]);
+    let whole = dumped.text(&["overview", dumped.core()]);
+    assert!(!whole.contains("--program FILE"), "{whole}");
+    let bytes = std::fs::read(&dumped.core).expect("the core file");
+    let cut = dumped.scratch.join("cut");
+    std::fs::write(&cut, &bytes[..bytes.len() / 2]).expect("the test's folder");
+    let told = dumped.text(&["overview", cut.to_str().expect("text")]);
+    assert!(
+        told.contains("\n  the core file was cut: its last "),
+        "{told}"
+    );
+    std::fs::remove_file(&dumped.program).expect("it is there");
+    let told = dumped.text(&["overview", dumped.core()]);
+    assert!(
+        told.contains("\n  the module /")
+            && told.contains("the program's own file is missing: --program FILE names it"),
+        "{told}"
+    );
+    let live = Live::new("core-remarks-session");
+    let opened = live
+        .command(&["open", dumped.core()])
+        .env("XDG_CACHE_HOME", live.scratch.path())
+        .run();
+    assert!(
+        opened.errors().contains("--program FILE names it"),
+        "{}{}",
+        opened.text(),
+        opened.errors()
     );
 }
 

@@ -1,7 +1,7 @@
 //! Goal: `-f` and `-x` choose what is traced. Method: count calls by function and module.
 
 use e2e::{
-    Comparison, Hindsight, Nesting, Program, Recording, Scratch, compiled, fixture_artifact,
+    Comparison, Hindsight, Nesting, Program, Recording, Row, Scratch, compiled, fixture_artifact,
 };
 
 fn traced(recording: &Recording) -> Vec<String> {
@@ -202,6 +202,40 @@ fn patterns_and_other_names_reach_the_c_library() {
         let names = traced(&recording);
         assert!(names.iter().all(is_named), "{pattern}: {names:?}");
     }
+}
+
+/// With `_FORTIFY_SOURCE`, headers put other functions in the place of those that the source names.
+const HARDENED: &str = r#"
+#include <fcntl.h>
+#include <stdio.h>
+
+int main(int count, char **names) {
+  int number;
+  if (sscanf("42 things", "%d", &number) != 1) return 1;
+  open(names[0], count == 1 ? O_RDONLY | O_CLOEXEC : O_WRONLY);
+  printf("%d\n", number);
+  return 0;
+}
+"#;
+
+#[test]
+fn names_of_sources_reach_what_headers_put_in_their_place() {
+    let scratch = Scratch::new("hardened");
+    let flags = ["-w", "-O2", "-D_FORTIFY_SOURCE=2"];
+    let program = compiled(&scratch, "hardened.c", HARDENED, &flags);
+    let program = Program::new(program, scratch.path());
+    let options = ["-f", "printf", "-f", "sscanf", "-f", "open"];
+    let (ended, recording) = Hindsight::record(&scratch, &options, &program);
+    assert_eq!(ended.text(), "42\n");
+    let rows = recording.rows("SELECT function, args FROM calls ORDER BY start_seq");
+    let text = |row: &Row, column: &str| row[column].as_str().map(str::to_owned);
+    let called = rows.iter().filter_map(|row| text(row, "function"));
+    let called: Vec<String> = called.collect();
+    assert_eq!(called, ["__isoc99_sscanf", "open", "__printf_chk"]);
+    let args: Vec<_> = rows.iter().filter_map(|row| text(row, "args")).collect();
+    assert!(args[0].ends_with(", format=\"%d\""), "{args:?}");
+    assert!(args[1].ends_with(", flags=O_RDONLY|O_CLOEXEC"), "{args:?}");
+    assert_eq!(args[2], "flag=1, format=\"%d\\n\", arg2=42");
 }
 
 #[test]

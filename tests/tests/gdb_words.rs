@@ -3,6 +3,8 @@
 
 #[path = "gdb_words/breakpoints.rs"]
 mod breakpoints;
+#[path = "gdb_words/instead.rs"]
+mod instead;
 #[path = "gdb_words/lists.rs"]
 mod lists;
 #[path = "gdb_words/moves.rs"]

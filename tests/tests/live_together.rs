@@ -167,6 +167,36 @@ fn what_was_looked_at_counts_as_shown_and_all_can_be_let_go() {
     assert_eq!(live.output(), PRINTED);
 }
 
+/// The stops that wait to be shown are the next arrivals at the breakpoint.
+#[test]
+fn continue_with_a_count_counts_the_stops_that_were_not_shown() {
+    let (live, first) = started("counted", &["--break", "work"]);
+    gather(&live);
+    assert_eq!(first["hits"], 1, "{first:#}");
+    let report = live.ask(&["continue", "3"]);
+    assert_eq!(report["stop"]["hits"], 4, "{report:#}");
+    assert_eq!(report["more_stops"], 4, "{report:#}");
+    // Four have arrived, and a fifth one never comes.
+    let ended = live.ask(&["continue", "5"]);
+    assert_eq!(ended["exit"]["code"], 0, "{ended:#}");
+    assert_eq!(live.output(), PRINTED);
+}
+
+#[test]
+fn a_breakpoint_that_is_gone_or_off_stops_no_thread_any_more() {
+    for (verb, name) in [("remove", "removed"), ("disable", "disabled")] {
+        let (live, _) = started(name, &["--break", "work"]);
+        gather(&live);
+        live.ask(&["break", verb, "1"]);
+        // The threads stand where they stood until the program is let go.
+        assert_eq!(live.session()["stopped_threads"], THREADS, "{verb}");
+        let again = live.ask(&["await"]);
+        assert_eq!(again["more_stops"], Value::Null, "{verb}: {again:#}");
+        assert_eq!(live.ask(&["continue"])["exit"]["code"], 0, "{verb}");
+        assert_eq!(live.output(), PRINTED);
+    }
+}
+
 /// All eight add to one counter: each of their writes stops its thread once, and if a stop does not mention others, the
 /// difference is the amount that this thread adds.
 #[test]

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use e2e::{
-    Hindsight, Live, Program, compiled, fixture_artifact, fixture_source, install, mcp_script,
-    wait_until,
+    Hindsight, Live, Program, Signal, compiled, fixture_artifact, fixture_source, install, kill,
+    mcp_script, wait_until,
 };
 use serde_json::{Value, json};
 
@@ -602,6 +602,26 @@ fn children_of(pid: u32) -> Vec<u32> {
 }
 
 #[test]
+fn a_server_that_a_signal_ends_closes_the_recordings_that_it_opened() {
+    let live = Live::new("mcp-signalled");
+    let recording = recorded(&live);
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut raw = Raw::new(&live);
+        let last = json!({"recording": recording, "to": "last"});
+        raw.call(1, "debug_goto", &last);
+        raw.await_answer(1);
+        assert_eq!(live.session()["status"], "recorded", "{signal:?}");
+        kill(raw.child.id() as i32, signal);
+        assert!(raw.child.wait().expect("it ends").success(), "{signal:?}");
+        assert_eq!(
+            live.refused(&["status"])["code"],
+            "NO_SESSION",
+            "{signal:?}"
+        );
+    }
+}
+
+#[test]
 fn arguments_that_are_no_object_are_wrong_parameters() {
     let live = Live::new("mcp-arguments");
     let mut raw = Raw::new(&live);
@@ -745,23 +765,25 @@ fn an_overview_that_is_cancelled_computes_nothing_more() {
     let program = compiled(&live.scratch, "many.c", MANY, &["-O1", "-g"]);
     let program = Program::new(program, live.scratch.path()).args(["3000000"]);
     Hindsight::recorded(&live.scratch, "many", &[], &program);
+    Hindsight::recorded(&live.scratch, "more", &[], &program);
     let mut raw = Raw::new(&live);
-    let asked = json!({"recording": "many"});
-    // The first one opens the files, too.
-    raw.call(1, "debug_overview", &asked);
-    raw.await_answer(1);
-    let pid = raw.child.id();
-    let begun = ticks_when_idle(pid);
-    for id in 10..15 {
-        raw.call(id, "debug_overview", &asked);
-        raw.await_answer(id);
-    }
-    let whole = ticks_when_idle(pid) - begun;
-    let begun = ticks_when_idle(pid);
-    for id in 20..25 {
-        raw.call(id, "debug_overview", &asked);
+    // The last overview is kept, so each asks about the other recording. The first two open the files, too.
+    let asked = ["many", "more"].map(|name| json!({"recording": name}));
+    let mut whole_of = |ids: std::ops::Range<u32>| {
+        for (id, asked) in ids.zip(asked.iter().cycle()) {
+            raw.call(id, "debug_overview", asked);
+            raw.await_answer(id);
+        }
+        ticks_when_idle(raw.child.id())
+    };
+    let begun = whole_of(1..3);
+    let whole = whole_of(10..14) - begun;
+    let begun = ticks_when_idle(raw.child.id());
+    for id in 20..24 {
+        raw.call(id, "debug_overview", &asked[0]);
         cancelled(&mut raw, id);
     }
+    let pid = raw.child.id();
     let cancelled = ticks_when_idle(pid) - begun;
     assert!(cancelled * 2 < whole, "{cancelled} of {whole} ticks");
     assert_eq!(raw.leave().1, 0);

@@ -144,6 +144,13 @@ fn functions_are_called_in_a_program_and_in_a_recording() {
 }
 
 #[test]
+fn a_name_means_its_newest_recording_and_results_say_which() {
+    let live = Live::new("mcp-newest");
+    let [program, _] = built(&live);
+    scenario(&live, "newest", &[program]);
+}
+
+#[test]
 fn instructions_are_recorded_up_to_a_stop_or_until_that_is_ended() {
     let live = Live::new("mcp-instructions");
     let [program, _] = built(&live);

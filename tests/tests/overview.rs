@@ -632,6 +632,13 @@ fn the_end_of_a_program_that_runs_is_now() {
         waited(functions).then(|| functions[0].clone())
     });
     assert_eq!(first["function"], "wait_forever", "{first:#}");
+    // A stop ends the wait, and is not counted from itself on.
+    live.ask(&["pause"]);
+    let json = recording.command("overview", &["--json"]).result();
+    let thread = &json["threads"]["told"][0];
+    assert_eq!(thread["function"], "wait_forever", "{json:#}");
+    assert!(thread["for_ns"].as_u64() > Some(800_000_000), "{json:#}");
+    live.ask(&["continue", "--no-wait"]);
     let json = recording.command("report", &["--json"]).result();
     assert!(waited(&json["functions"]), "{json:#}");
 }
@@ -781,4 +788,32 @@ fn a_deadlock_is_told_with_the_locks() {
             "{told}"
         );
     }
+}
+
+#[test]
+fn what_a_debugger_had_the_program_call_is_not_the_programs() {
+    let scratch = Scratch::new("overview-made");
+    let source = "int take(int n) { return n > 100 ? -1 : 0; }\nint sum(int n) { return n; }\n\
+         int main(void) { int all = 0; for (int i = 0; i < 20; i++) all += take(i); return sum(all); }\n";
+    let program = compiled(&scratch, "program.c", source, &["-O0", "-g"]);
+    let live = Live::started("overview-made-live", &["--break", "sum"], &program, &[]);
+    for _ in 0..2 {
+        live.ask(&["eval", "take(1000)"]);
+        // The time in which it stands is nobody's, also behind such a call.
+        std::thread::sleep(std::time::Duration::from_millis(700));
+    }
+    let recording = live.recording();
+    let check = || {
+        let json = recording.command("overview", &["--json"]).result();
+        assert_eq!(json["failures"]["told"], serde_json::json!([]), "{json:#}");
+        let functions = json["time"]["functions"].as_array().expect("a list");
+        for function in functions {
+            assert!(function["self_ns"].as_u64() < Some(500_000_000), "{json:#}");
+        }
+        let taken = functions.iter().find(|f| f["function"] == "take");
+        assert_eq!(taken.map(|f| &f["calls"]), Some(&20.into()), "{json:#}");
+    };
+    check();
+    assert_eq!(live.run_to_end(), 0);
+    check();
 }

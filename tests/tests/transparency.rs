@@ -368,17 +368,19 @@ fn a_thread_in_strict_mode_is_recorded_until_then() {
     }
 }
 
-/// By a function of the C library, which the runtime sees, and by a direct system call, which it does not.
+/// By a function of the C library, which the runtime sees, and by a direct system call, which it does not: also in a program that
+/// handles SIGSEGV itself.
 #[test]
 fn a_program_that_forbids_the_time_is_recorded_until_then_and_from_when_it_may_be_read() {
-    for args in [&[][..], &["itself"]] {
-        assert_no_time(args);
+    for args in [&[][..], &["itself"], &["itself", "handled"]] {
+        assert_no_time("no_time", args);
+        assert_no_time("no_time_static", args);
     }
 }
 
-fn assert_no_time(args: &[&str]) {
-    let scratch = Scratch::new(&format!("no-time{}", args.concat()));
-    let path = fixture_artifact("no_time", "no_time");
+fn assert_no_time(artifact: &str, args: &[&str]) {
+    let scratch = Scratch::new(&format!("{artifact}-{}", args.concat()));
+    let path = fixture_artifact("no_time", artifact);
     let program = Program::new(path, scratch.path()).args(args);
     let native = program.run();
     let (recorded, recording) = Hindsight::record(&scratch, &[], &program);

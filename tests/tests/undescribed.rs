@@ -114,12 +114,22 @@ int main() { C c; printf("%d\n", ask(&c)); return 0; }
     assert_eq!(functions(&recording), ["main", "ask", "C::b"]);
 }
 
-/// A helper in assembler has conventions of its own: this one returns in the flags, and nothing describes its frame.
+/// A helper in assembler may have conventions of its own if nothing describes its frame. It is recorded on request.
 #[test]
 fn assembler_without_unwind_tables_is_left_alone() {
+    let assembler = r#"
+    .text
+    .globl is_low
+    .type is_low, @function
+is_low:
+    nopl 8(%rax,%rax)
+    cmp $500, %edi
+    ret
+    .size is_low, . - is_low
+    .section .note.GNU-stack, "", @progbits
+"#;
     let source = r#"
 #include <stdio.h>
-asm(".text\n.globl is_low\n.type is_low, @function\nis_low: cmp $500, %edi\n ret\n .size is_low, . - is_low\n .skip 16, 0x90\n");
 __attribute__((noinline)) int low(int x) {
     unsigned char below;
     asm volatile("call is_low; setl %0" : "=r"(below) : "D"(x) : "cc", "memory");
@@ -133,22 +143,129 @@ int main(void) {
 }
 "#;
     let scratch = Scratch::new("undescribed-assembler");
-    let program = compiled(
-        &scratch,
-        "flags.c",
-        source,
-        &[
-            "-g",
-            "-O1",
-            "-mno-red-zone",
-            "-fno-asynchronous-unwind-tables",
-        ],
-    );
+    let part = compiled(&scratch, "is_low.s", assembler, &["-c"]);
+    let part = part.to_str().expect("its name is text");
+    let options = ["-g", "-O1", "-mno-red-zone", part];
+    let program = compiled(&scratch, "helped.c", source, &options);
     let program = Program::new(program, scratch.path());
-    let (ended, recording) = Hindsight::record(&scratch, &[], &program);
-    assert_eq!(ended.text(), "500\n");
-    let count = "SELECT count(*) FROM calls WHERE function = 'is_low'";
-    assert_eq!(recording.number(count), 0);
+    for (options, expected) in [(&[][..], 0), (&["-f", "is_low"][..], 1000)] {
+        let kept = Scratch::new("undescribed-recorded");
+        let (ended, recording) = Hindsight::record(&kept, options, &program);
+        assert_eq!(ended.text(), "500\n");
+        assert_eq!(recording.calls_of("is_low"), expected, "{options:?}");
+    }
+}
+
+/// Assembler with unwind tables: `order` returns in the flags, `flags` takes them.
+const PASSING_FLAGS: &str = r#"
+    .macro begin name
+    .globl \name
+    .type \name, @function
+\name:
+    .cfi_startproc
+    nopl 8(%rax,%rax)
+    .endm
+    .macro end name
+    ret
+    .cfi_endproc
+    .size \name, . - \name
+    .endm
+    begin order
+    cmp %rsi, %rdi
+    end order
+    begin flags
+    pushfq
+    pop %rax
+    end flags
+    .section .note.GNU-stack, "", @progbits
+"#;
+
+const CALLS_WITH_FLAGS: &str = r#"
+#include <stdio.h>
+#define COMPUTED 0x8d5
+static unsigned long returned(long a, long b) {
+    unsigned long found;
+    asm volatile("call order; pushfq; pop %0" : "=r"(found) : "D"(a), "S"(b) : "cc", "memory");
+    return found & COMPUTED;
+}
+static unsigned long taken(unsigned long given) {
+    unsigned long found;
+    asm volatile("push %1; popfq; call flags" : "=&a"(found) : "r"(given) : "cc", "memory");
+    return found & COMPUTED;
+}
+int main(void) {
+    static const long values[] = {0, 1, -1, 0x10, ~0UL >> 1, ~(~0UL >> 1)};
+    static const unsigned long single[] = {1, 4, 0x10, 0x40, 0x80, 0x800};
+    for (int i = 0; i < 36; i++) printf("%lx ", returned(values[i / 6], values[i % 6]));
+    for (int i = 0; i < 64; i++) {
+        unsigned long given = 0;
+        for (int j = 0; j < 6; j++) given |= i >> j & 1 ? single[j] : 0;
+        printf("%lx ", taken(given | 2) ^ given);
+    }
+    return 0;
+}
+"#;
+
+/// Assembler takes arguments and returns results in the flags, too: each of CF, PF, AF, ZF, SF and OF arrives both ways.
+/// With `--regs` every call takes the runtime's slow side.
+#[test]
+fn assembler_that_passes_flags_runs_the_same() {
+    for linked in [&[][..], &["-static"]] {
+        let scratch = Scratch::new(&format!("undescribed-flags{}", linked.concat()));
+        let part = compiled(&scratch, "passing.s", PASSING_FLAGS, &["-c"]);
+        let part = part.to_str().expect("its name is text");
+        let options = [&["-g", "-O1", "-mno-red-zone", part][..], linked].concat();
+        let program = compiled(&scratch, "flags.c", CALLS_WITH_FLAGS, &options);
+        let program = Program::new(program, scratch.path());
+        let native = program.run().text();
+        assert!(native.ends_with(&"0 ".repeat(64)), "{native}");
+        for options in [
+            &["-f", "order", "-f", "flags"][..],
+            &["-f", "module:*"],
+            &["-f", "module:*", "--regs"],
+        ] {
+            let kept = Scratch::new("undescribed-recorded");
+            let (recorded, recording) = Hindsight::record(&kept, options, &program);
+            assert_eq!(recorded.text(), native, "{options:?} {linked:?}");
+            let calls = ["order", "flags"].map(|name| recording.calls_of(name));
+            assert_eq!(calls, [36, 64], "{options:?} {linked:?}");
+        }
+    }
+}
+
+/// A symbol between functions that the debug information describes. A pattern selects it, though no entry describes it.
+#[test]
+fn assembler_in_a_c_file_is_recorded_by_name() {
+    let source = r#"
+#include <stdio.h>
+asm(".text\n.globl twice\n.type twice, @function\ntwice: .cfi_startproc\n lea (%rdi,%rdi), %rax\n nop\n ret\n"
+    ".cfi_endproc\n.size twice, . - twice\n");
+long twice(long x);
+int main(void) {
+    long sum = 0;
+    for (int i = 0; i < 10; i++) sum += twice(i);
+    printf("%ld\n", sum);
+    return 0;
+}
+"#;
+    let scratch = Scratch::new("undescribed-between");
+    let program = compiled(&scratch, "between.c", source, &["-g", "-O1"]);
+    let program = Program::new(program, scratch.path());
+    for (options, expected) in [
+        (&[][..], 0),
+        (&["-f", "twice"][..], 10),
+        (&["-f", "module:between"][..], 10),
+    ] {
+        let kept = Scratch::new("undescribed-recorded");
+        let (recorded, recording) = Hindsight::record(&kept, options, &program);
+        assert_eq!(recorded.text(), "90\n");
+        assert!(
+            !recorded.errors().contains("matches no function"),
+            "{}",
+            recorded.errors()
+        );
+        assert_eq!(recording.calls_of("twice"), expected, "{options:?}");
+    }
 }
 
 /// What compilers and the C library put into a program is not the program's.

@@ -380,3 +380,31 @@ fn the_past_of_a_program_that_runs_is_refused_and_a_wrong_place_leaves_the_prese
     assert_in_order(&errors(&wrong), &["\"nowhere\" is not a place in time"]);
     assert_in_order(&wrong.text(), &["tempo: 120 -> 90", "exit code 7"]);
 }
+
+#[test]
+fn sql_asks_the_instructions_that_full_has_recorded() {
+    let live = Live::new("repl-full");
+    let ended = repl(
+        &live,
+        &["--break", "bump", &program()],
+        &[
+            "delete",
+            "full 20",
+            "SELECT count(*) AS recorded FROM instructions",
+            "step-back -i",
+            "SELECT count(*) AS recorded FROM instructions",
+            "goto live",
+            "full off",
+            "SELECT count(*) AS entries FROM events WHERE kind = 'process_start'",
+            "SELECT count(*) AS recorded FROM instructions",
+        ],
+    );
+    let told = ended.text();
+    let rows = " recorded\n----------\n       20\n";
+    assert_eq!(told.matches(rows).count(), 2, "{told}");
+    let session = " entries\n---------\n       1";
+    assert_eq!(told.matches(session).count(), 1, "{told}");
+    let refused = "instructions needs a recording of every instruction";
+    let errors = ended.errors();
+    assert_eq!(errors.matches(refused).count(), 1, "{errors}");
+}

@@ -334,6 +334,20 @@ async def called(tools, program):
     assert error["code"] == "EVAL_FAILED" and 'debug_launch {"full": true}' in error["hint"], error
 
 
+async def newest(tools, program):
+    """A name means the newest recording that was to have it, also of every instruction; a result says so if it is not the one of that name."""
+    for rounds in "12":
+        await tools("debug_launch", program=program, args=[rounds], full=True, timeoutMs=120_000)
+    counted = {"sql": "select count(*) as n from calls where function = 'step'"}
+    for name, calls, meant in (("steps", 2, True), ("steps-2", 2, False), ("steps.hindsight", 1, False)):
+        asked = await tools("debug_sql", recording=name, **counted)
+        assert asked["rows"] == [{"n": calls}], asked
+        said = {"meant": "steps-2.hindsight is meant, which is newer than steps.hindsight"} if meant else {}
+        assert {key: asked[key] for key in asked if key != "rows"} == said, asked
+    overview = await tools.text("debug_overview", recording="steps")
+    assert overview.startswith("steps-2.hindsight is meant, "), overview
+
+
 async def instructions(tools, program, folder):
     """At a stop, all instructions up to the next stop are recorded, or until that is ended."""
     end = os.path.join(folder, "ended")
@@ -343,9 +357,19 @@ async def instructions(tools, program, folder):
     done = await tools("debug_full", action="on", **of)
     assert done["function"] == "twice" and 1 < done["recorded"]["instructions"] < 50, done
     assert done["seq"] == done["recorded"]["last_seq"], done
+    # All tools ask these instructions at once, and say that they do not have the whole run.
+    counted = "select count(*) as n from instructions"
+    rows = (await tools("debug_sql", sql=counted, **of))["rows"]
+    assert rows == [{"n": done["recorded"]["instructions"]}], rows
+    shown = await tools.text("debug_state", show=["where"], **of)
+    assert shown.startswith(f"seq {done['seq']}, thread {done['threadId']}\n"), shown
+    written = await tools("debug_history", expression="total", **of)
+    assert written == {"changes": [], "searched": "what was recorded"}, written
     left = await tools("debug_full", action="off", **of)
     assert left["past"] == "that of the whole session again" and left["function"] == "twice", left
     assert "recorded" not in left, left
+    error = await tools.refused("debug_sql", sql=counted, **of)
+    assert "instructions needs a recording of every instruction" in error["message"], error
     error = await tools.refused("debug_full", action="off", **of)
     assert error["code"] == "NOT_ALLOWED" and error["hint"] == "record the next ones: debug_full", error
     error = await tools.refused("debug_full", count=0, **of)
@@ -365,7 +389,7 @@ async def instructions(tools, program, folder):
 
 
 if __name__ == "__main__":
-    scenarios = (equipped, which_line, pointed, attached, blocks, reached, arrived, running, places, beyond, called, instructions)
+    scenarios = (equipped, which_line, pointed, attached, blocks, reached, arrived, running, places, beyond, called, newest, instructions)
     scenario = {f.__name__: f for f in scenarios}[sys.argv[1]]
     done = run(scenario, *sys.argv[2:])
     print(f"{sys.argv[1]}: {done.calls} calls, {done.tokens} tokens")

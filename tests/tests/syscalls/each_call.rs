@@ -89,6 +89,9 @@ fn every_call_has_its_arguments() {
 const FAILING: &str = r#"
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/openat2.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -120,6 +123,7 @@ int main(void)
   CALL(fsopen, "none", 1);
   CALL(fspick, AT_FDCWD, "none", 1);
   CALL(fsconfig, -1, 1, "key", "value", 0);
+  CALL(fsconfig, -1, 2, "key", "a\0b\1", 4);
   CALL(fsmount, -1, 1, 1);
   CALL(mount_setattr, AT_FDCWD, "none", 0x8000, NO, NO);
   CALL(setxattr, "none", "user.a", "va", 2L, 1);
@@ -169,6 +173,19 @@ int main(void)
   CALL(shmctl, -1, 0, NO);
   CALL(semctl, -1, 0, 0, NO);
   CALL(msgctl, -1, 0, NO);
+  long blocked = 1L << 9 | 1L << 33, nothing[2] = { 0, 0 }, events[4];
+  struct open_how beneath = { 0, 0, 8 }, making = { O_WRONLY | O_CREAT, 0644, 0x27 };
+  struct sockaddr_in6 to = { AF_INET6, htons(9), htonl(5), IN6ADDR_LOOPBACK_INIT, 7 };
+  int set = CALL(epoll_create1, 0);
+  CALL(ppoll, NO, 0, nothing, &blocked, 8L);
+  CALL(epoll_pwait, set, events, 1, 0, &blocked, 8L);
+  CALL(epoll_pwait2, set, events, 1, nothing, &blocked, 8L);
+  CALL(openat2, AT_FDCWD, "none", &beneath, 24L);
+  CALL(openat2, AT_FDCWD, "none/file", &making, 24L);
+  CALL(bind, -1, &to, 28);
+  CALL(sendto, -1, "x", 1L, 0, &to, 24);
+  CALL(io_uring_enter, -1, 1, 0, 3, NO, NO);
+  CALL(landlock_create_ruleset, NO, NO, 1);
   return 0;
 }
 "#;
