@@ -14,7 +14,7 @@ const SOURCE: &str = include_str!("programs/early.c");
 #[test]
 fn moves_on_the_way_change_no_answer() {
     let folder = TempDir::new().expect("a folder");
-    let early = recorded(SOURCE, folder.path());
+    let [early] = recorded(SOURCE, folder.path());
     let open = || Replay::open(folder.path()).expect("the recording can be opened");
     let mut replay = open();
     let end = replay.end();
@@ -41,7 +41,7 @@ fn moves_on_the_way_change_no_answer() {
 #[test]
 fn steps_back_show_what_a_run_up_to_there_shows() {
     let folder = TempDir::new().expect("a folder");
-    recorded(SOURCE, folder.path());
+    let [_] = recorded(SOURCE, folder.path());
     let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
     let mut alone = Replay::open(folder.path()).expect("the recording can be opened");
     let mut random = rand::rngs::StdRng::seed_from_u64(9);

@@ -23,7 +23,7 @@ int main(void) {
 #[test]
 fn the_last_of_many_writes_is_found() {
     let folder = TempDir::new().expect("a folder");
-    let hot = recorded(SOURCE, folder.path());
+    let [hot] = recorded(SOURCE, folder.path());
     let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
     let end = replay.end();
     let all = replay.writes(hot, 4, end, usize::MAX).expect("a search");

@@ -264,6 +264,16 @@ fn saved_state_has_the_addresses_of_the_program() {
     same_except(&[program.to_str().expect("a path in text")], decided);
 }
 
+/// Which segments are loaded is the program's, though the base of gs is not.
+#[test]
+fn what_segment_registers_hold_can_be_stored() {
+    let source = "#include <stdio.h>\n\
+        int main(void) { unsigned long fs = 1, gs = 1; unsigned moved = 1; unsigned short kept = 1;\n\
+        for (int i = 0; i < 3; i++) __asm__ volatile(\"push %%fs; pop %0; push %%gs; pop %1; mov %%gs, %2; mov %%gs, %3\"\n\
+        : \"=&r\"(fs), \"=&r\"(gs), \"=&r\"(moved), \"=m\"(kept)); printf(\"%lx %lx %x %x\\n\", fs, gs, moved, kept); return 0; }\n";
+    assert_eq!(of_source(source, &[]), "0 0 0 0\n");
+}
+
 #[test]
 fn a_shell_and_its_children() {
     same(&[

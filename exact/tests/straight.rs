@@ -2,46 +2,16 @@
 //! branch. Just before each position that is told the number is not there, and just after it is; so it is with stops set at any of the
 //! instructions, which cut the code at other places. Another program adds one to a number in each of 60,000 instructions.
 
-use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod recorded;
 
-use exact::{Options, Replay, record};
+use exact::Replay;
 use tempfile::TempDir;
+
+use recorded::recorded;
 
 const NUMBERS: u64 = 128;
 /// A block has at most so many instructions.
 const BLOCK: u64 = 96;
-
-/// Records a program; returns the addresses of the numbers and of the function that writes them.
-fn recorded(folder: &Path, name: &str) -> (u64, u64) {
-    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    let source = programs.join(format!("{name}.c"));
-    let program = folder.join(name);
-    let mut compiler = Command::new("gcc");
-    let compiled = compiler
-        .args(["-O1", "-o"])
-        .arg(&program)
-        .arg(&source)
-        .status();
-    assert!(compiled.expect("the compiler is installed").success());
-    let options = Options {
-        output: Some(folder.join("output")),
-        input: Some(PathBuf::from("/dev/null")),
-        ..Options::default()
-    };
-    let command = [OsString::from(&program)];
-    let summary = record(&program, &command, folder, options).expect("it can be recorded");
-    assert_eq!((summary.lost, summary.code), (None, Some(0)));
-    let output = fs::read_to_string(folder.join("output")).expect("the output is there");
-    let mut words = output.split_whitespace();
-    let mut address = || {
-        let word = words.next().expect("two addresses");
-        u64::from_str_radix(word.trim_start_matches("0x"), 16).expect("an address")
-    };
-    (address(), address())
-}
 
 fn number(replay: &Replay, address: u64) -> u64 {
     let mut bytes = [0; 4];
@@ -75,7 +45,8 @@ fn writers(replay: &mut Replay, numbers: u64) -> Vec<(u64, u64)> {
 #[test]
 fn a_write_is_told_at_its_instruction_wherever_code_is_cut() {
     let folder = TempDir::new().expect("a folder");
-    let (numbers, straight) = recorded(folder.path(), "straight");
+    let source = include_str!("programs/straight.c");
+    let [numbers, straight] = recorded(source, folder.path());
     let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
     let found = writers(&mut replay, numbers);
     let first = found[0].0;
@@ -111,7 +82,8 @@ const LONG: u64 = 60_000;
 #[test]
 fn each_of_many_instructions_without_a_branch_is_a_position() {
     let folder = TempDir::new().expect("a folder");
-    let (address, straight) = recorded(folder.path(), "long_straight");
+    let source = include_str!("programs/long_straight.c");
+    let [address, straight] = recorded(source, folder.path());
     let mut replay = Replay::open(folder.path()).expect("the recording can be opened");
     let end = replay.end();
     replay.goto(0).expect("the start");

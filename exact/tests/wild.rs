@@ -11,7 +11,7 @@ use std::process::Command;
 use exact::{Options, Replay, Summary, record, verify};
 use tempfile::TempDir;
 
-const FAULTS: [&str; 50] = [
+const FAULTS: [&str; 51] = [
     "null",
     "unmapped",
     "noncanonical",
@@ -57,6 +57,7 @@ const FAULTS: [&str; 50] = [
     "gs",
     "set_gs",
     "far_ret",
+    "system_ret",
     "moved",
     "divide",
     "x87",

@@ -3,9 +3,11 @@
 mod cut;
 mod disk;
 mod file;
+mod packed;
 
 pub use cut::cut;
 pub(crate) use file::{Reader, Writer};
+pub(crate) use packed::Entries;
 
 use libc::user_regs_struct;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,5 @@
 //! What was recorded becomes true in the process.
 
-use std::sync::Arc;
-
 use libc::user_regs_struct;
 
 use super::Replay;
@@ -18,7 +16,11 @@ const ARCH_SET_FS: u64 = 0x1002;
 impl Replay {
     /// Applies the next entry; the process has come to its moment.
     pub(super) fn apply(&mut self) -> Result<()> {
-        let entry = Arc::clone(&self.recorded.entries[self.now.next]);
+        let Some(entry) = self.recorded.entries.get(self.now.next) else {
+            return Err(Error::AfterEnd {
+                end: self.now.count,
+            });
+        };
         self.refused_call(&entry)?;
         self.repeated_until(&entry)?;
         self.compare(&entry)?;
@@ -312,11 +314,13 @@ impl Replay {
     }
 
     fn switch(&mut self, tid: i32) -> Result<()> {
-        let ended = !self.recorded.entries[..self.now.next]
-            .iter()
-            .rev()
-            .take(2)
-            .all(|entry| !matches!(&**entry, Entry::End { tid, .. } if *tid == self.now.running));
+        // The entry before this one says so.
+        let before = self.now.next.checked_sub(2);
+        let before = before.and_then(|before| self.recorded.entries.get(before));
+        let ended = matches!(
+            before.as_deref(),
+            Some(Entry::End { tid, .. }) if *tid == self.now.running
+        );
         if !ended {
             let context = self.save()?;
             self.now.others.insert(self.now.running, context);

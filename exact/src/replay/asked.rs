@@ -2,15 +2,13 @@
 //!
 //! The log has the moment at which a call returned. One that waited had begun before other threads went on.
 
-use std::sync::Arc;
-
 use libc::user_regs_struct;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Replay;
 use super::trace::{Region, Traced};
 use crate::error::Result;
-use crate::log::Entry;
+use crate::log::{Entries, Entry};
 use crate::system_calls::shown;
 
 /// `syscall`
@@ -27,7 +25,7 @@ pub(super) struct Asked {
 
 impl Asked {
     /// `first` is the thread that runs first.
-    pub(super) fn of(entries: &[Arc<Entry>], first: i32) -> Asked {
+    pub(super) fn of(entries: &Entries, first: i32) -> Asked {
         Asked {
             waits: waits(entries, first),
             begun: FxHashSet::default(),
@@ -35,36 +33,32 @@ impl Asked {
     }
 }
 
-/// What the log says next of a thread that does not run: that its call returns, or that it goes on.
-fn waits(entries: &[Arc<Entry>], first: i32) -> FxHashSet<usize> {
+/// Where the log says next, of a thread that lets another one go on, that its call returns: not that it goes on.
+fn waits(entries: &Entries, first: i32) -> FxHashSet<usize> {
     let mut running = first;
-    let mut left = FxHashMap::default();
-    for (index, entry) in entries.iter().enumerate() {
-        match &**entry {
-            Entry::Switch { tid, .. } => {
-                left.insert(index, running);
-                running = *tid;
-            }
-            Entry::Resumed { running: tid, .. } => running = *tid,
-            _ => {}
-        }
-    }
-    let mut returns: FxHashMap<i32, bool> = FxHashMap::default();
+    // The threads that do not run, and at which entry each has let another one go on.
+    let mut left: FxHashMap<i32, usize> = FxHashMap::default();
     let mut waits = FxHashSet::default();
-    for (index, entry) in entries.iter().enumerate().rev() {
-        match &**entry {
-            Entry::SystemCall { tid, .. } => drop(returns.insert(*tid, true)),
-            Entry::Signal { tid, call_done, .. } => drop(returns.insert(*tid, *call_done)),
-            Entry::Switch { tid, .. } => {
-                if let Some(left) = left.get(&index)
-                    && returns.get(left) == Some(&true)
-                {
-                    waits.insert(index);
-                }
-                returns.insert(*tid, false);
+    for (index, entry) in entries.iter().enumerate() {
+        match entry {
+            Entry::SystemCall { tid, .. }
+            | Entry::Signal {
+                tid,
+                call_done: true,
+                ..
+            } => waits.extend(left.remove(&tid)),
+            Entry::Signal { tid, .. } | Entry::End { tid, .. } => {
+                left.remove(&tid);
             }
-            Entry::End { tid, .. } => drop(returns.insert(*tid, false)),
-            Entry::Resumed { .. } => returns.clear(),
+            Entry::Switch { tid, .. } => {
+                left.remove(&tid);
+                left.insert(running, index);
+                running = tid;
+            }
+            Entry::Resumed { running: tid, .. } => {
+                left.clear();
+                running = tid;
+            }
             _ => {}
         }
     }
@@ -158,16 +152,12 @@ impl Replay {
 
     /// At the end: the call that ended the program, or made another one of it, does not return.
     pub(super) fn trace_last_call(&mut self) -> Result<()> {
-        let rest = self
-            .recorded
-            .entries
-            .get(self.now.next..)
-            .unwrap_or_default();
-        let is_last = |entry: &Arc<Entry>| {
-            let exits = matches!(&**entry, Entry::Exit { signal: 0, .. });
-            exits || matches!(&**entry, Entry::Executed { .. })
-        };
-        match rest.first().is_some_and(is_last) && self.is_at_call()? {
+        let next = self.recorded.entries.get(self.now.next);
+        let is_last = matches!(
+            next.as_deref(),
+            Some(Entry::Exit { signal: 0, .. } | Entry::Executed { .. })
+        );
+        match is_last && self.is_at_call()? {
             true => self.trace_call_begins(self.now.running),
             false => Ok(()),
         }

@@ -26,6 +26,10 @@ pub(super) struct Changes {
     made: Vec<(usize, Range<u64>)>,
     /// How often translations were made anew in part.
     parts: u32,
+    /// The last entry up to now that has changed code: the translations are of what was there since.
+    pub(super) translated: usize,
+    /// Pages that a function which is called cannot write, because their code was translated.
+    pub(super) guarded: Option<FxHashSet<u64>>,
 }
 
 impl Changes {
@@ -95,15 +99,16 @@ impl Replay {
     /// The entry that is applied changes code in a range. The thread must go on by [`Self::enter`].
     pub(super) fn code_is_another(&mut self, range: &Range<u64>) -> Result<()> {
         self.changes.add(self.now.next, range);
-        self.translated = self.now.next;
+        self.changes.translated = self.now.next;
         self.translator.forget_range(range.start, range.end);
         self.process.flush(&mut self.translator)
     }
 
     /// The translations that are used are of the code behind the change `of`: has them be of the code as it is now.
     pub(super) fn renew_translations(&mut self, of: usize) -> Result<()> {
-        if of != self.translated {
-            match self.changes.between(of, self.translated) {
+        let now = self.changes.translated;
+        if of != now {
+            match self.changes.between(of, now) {
                 Some(ranges) => ranges
                     .iter()
                     .for_each(|range| self.translator.forget_range(range.start, range.end)),

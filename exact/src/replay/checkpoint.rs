@@ -207,7 +207,7 @@ impl Replay {
             written,
             moment: self.now.clone(),
             registers: self.registers()?,
-            translated: self.translated,
+            translated: self.changes.translated,
         })
     }
 
@@ -292,7 +292,7 @@ impl Replay {
         self.process = next;
         self.now = moment;
         self.set_shared_content(&shared)?;
-        let of = std::mem::replace(&mut self.translated, translated);
+        let of = std::mem::replace(&mut self.changes.translated, translated);
         self.renew_translations(of)?;
         self.enter(&own)
     }

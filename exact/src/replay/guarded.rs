@@ -23,7 +23,7 @@ impl Replay {
         let bytes = layout::TABLE_ENTRIES as usize * size_of::<u64>();
         let table = self.process.bytes(self.translator.low(), bytes);
         let translations = self.translator.set_aside();
-        self.guarded = Some(FxHashSet::default());
+        self.changes.guarded = Some(FxHashSet::default());
         self.process.flush(&mut self.translator)?;
         Ok(Own {
             translations,
@@ -33,7 +33,7 @@ impl Replay {
 
     /// The call is over: the program goes on in its own translations.
     pub(super) fn take_translations_back(&mut self, own: Own) -> Result<()> {
-        self.guarded = None;
+        self.changes.guarded = None;
         self.translator.take_back(own.translations, own.table);
         self.process.flush(&mut self.translator)
     }
@@ -41,7 +41,7 @@ impl Replay {
     /// Protects pages that were translated.
     pub(super) fn guard(&mut self, pages: &[u64]) -> Result<()> {
         for page in pages {
-            let guarded = self.guarded.as_mut();
+            let guarded = self.changes.guarded.as_mut();
             if guarded.is_some_and(|guarded| guarded.insert(*page)) {
                 self.protect(*page, libc::PROT_READ)?;
             }
@@ -54,7 +54,7 @@ impl Replay {
         let Some(page) = self.fault_address()?.map(|at| at / PAGE) else {
             return Ok(false);
         };
-        let guarded = self.guarded.as_mut();
+        let guarded = self.changes.guarded.as_mut();
         if !guarded.is_some_and(|guarded| guarded.remove(&page)) {
             return Ok(false);
         }

@@ -36,7 +36,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use libc::user_regs_struct;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::error::{Context as _, Error, Result};
 use crate::log::{Bytes, Context, Registers, Space};
@@ -71,11 +71,7 @@ pub struct Replay {
     recorded: Recorded,
     process: Tracee,
     translator: Translator,
-    /// The last entry up to now that has changed the program's code: the translations are of what was there since.
-    translated: usize,
     changes: Changes,
-    /// Pages that a function which is called cannot write, because their code was translated.
-    guarded: Option<FxHashSet<u64>>,
     now: Moment,
     /// What the counter of the process counts up to.
     limit: u64,
@@ -118,9 +114,7 @@ impl Replay {
             recorded,
             process,
             translator: Translator::new(Mode::Replay, low),
-            translated: 0,
             changes: Changes::default(),
-            guarded: None,
             limit: 0,
             checkpoints: Checkpoints::default(),
             objects: shared::Objects::default(),
@@ -131,7 +125,7 @@ impl Replay {
             verifying: None,
             overseer: None,
         };
-        replay.make_objects()?;
+        replay.make_objects(start.plan)?;
         for span in start.spans {
             replay.space(Space::Map(span))?;
         }
@@ -250,7 +244,7 @@ impl Replay {
         let body = self.translator.entry(pc, &self.process);
         self.process.flush(&mut self.translator)?;
         let pages = self.translator.take_fresh();
-        match self.guarded {
+        match self.changes.guarded {
             Some(_) => self.guard(&pages)?,
             None => self.changes.executed(&pages),
         }

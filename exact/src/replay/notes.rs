@@ -99,7 +99,7 @@ impl Replay {
 
     /// Goes on in the other translations, which are made anew if the program's code has changed.
     fn exchange_and_enter(&mut self, own: &user_regs_struct) -> Result<()> {
-        let of = mem::replace(&mut self.noting.translated, self.translated);
+        let of = mem::replace(&mut self.noting.translated, self.changes.translated);
         self.exchange();
         self.renew_translations(of)?;
         self.enter(own)

@@ -99,8 +99,9 @@ impl Replay {
         let last = self.checkpoints.up_to(self.now.count);
         let from = last.map_or(0, |last| last.moment.next);
         let mut found = Pages::default();
-        for entry in &self.recorded.entries[from..self.now.next.max(from)] {
-            let (space, others) = match &**entry {
+        let entries = (from..self.now.next).map_while(|index| self.recorded.entries.get(index));
+        for entry in entries {
+            let (space, others) = match &*entry {
                 Entry::SystemCall { space, emptied, .. } => (space.as_slice(), emptied),
                 Entry::Resumed { spaces, .. } => (&[][..], spaces),
                 _ => continue,

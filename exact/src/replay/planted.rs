@@ -6,40 +6,20 @@
 //! bytes from the kernel that nobody looks at and that are written over before the end, what a fault was told to be, and turns of a thread
 //! in which it executes nothing.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tempfile::TempDir;
 
+use super::tested::printed;
 use super::verify;
 use crate::log::{Entry, Reader, Registers, Writer};
-use crate::record::{Options, record};
 
 /// Where registers lie in `user_regs_struct`.
 const RAX: usize = 10;
 const RSP: usize = 19;
 /// Where a signal's frame has the instruction pointer.
 const FRAME_RIP: usize = 176;
-
-fn recorded(folder: &Path) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/checked.c");
-    let program = folder.join("checked");
-    let status = Command::new("gcc")
-        .args(["-O1", "-pthread", "-o"])
-        .args([&program, &source])
-        .status();
-    assert!(status.unwrap().success());
-    let options = Options {
-        output: Some(folder.join("output")),
-        input: Some(PathBuf::from("/dev/null")),
-        ..Options::default()
-    };
-    let command = [OsString::from(&program)];
-    let summary = record(&program, &command, folder, options).unwrap();
-    assert_eq!((summary.code, summary.lost), (Some(7), None));
-}
 
 fn entries(folder: &Path) -> Vec<Entry> {
     let mut reader = Reader::open(folder).unwrap();
@@ -305,7 +285,8 @@ fn every_planted_error_is_found() {
     let seed = std::env::var("SEED").map_or(20, |seed| seed.parse().unwrap());
     println!("SEED={seed}");
     let folder = TempDir::new().unwrap();
-    recorded(folder.path());
+    let source = include_str!("../../tests/programs/checked.c");
+    printed(source, 7, folder.path());
     let verdict = verify(folder.path(), &mut |_, _| true).unwrap();
     assert_eq!(verdict.contradiction, None);
     assert!(

@@ -1,21 +1,21 @@
 //! What is there to run again: the entries of a log, and what they say without being run.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use libc::user_regs_struct;
 use rustc_hash::FxHashSet;
 
 use super::Replay;
+use super::shared::Plan;
 use crate::error::{Error, Result};
-use crate::log::{Bytes, Context, Entry, MappedFile, Reader, Space, Span};
+use crate::log::{Bytes, Context, Entries, Entry, MappedFile, Reader, Space, Span};
 
 /// Bytes of a stack that grows, at most (the usual limit of setrlimit(2)).
 const STACK: u64 = 8 << 20;
 
 /// A recording, but for how the program stood at its start.
 pub(super) struct Recorded {
-    pub(super) entries: Vec<Arc<Entry>>,
+    pub(super) entries: Entries,
     command: Vec<String>,
     /// The thread that runs first.
     pub(super) first: i32,
@@ -25,6 +25,8 @@ pub(super) struct Recorded {
     pub(super) taken: Vec<Span>,
     /// From where on it shared memory with other processes, if it did.
     pub(super) shares: Option<u64>,
+    /// Which thread runs from which position on.
+    schedule: Vec<(u64, i32)>,
 }
 
 /// How it stood.
@@ -32,6 +34,8 @@ pub(super) struct Start {
     pub(super) context: Context,
     pub(super) spans: Vec<Span>,
     pub(super) memory: Vec<Bytes>,
+    /// What will be mapped in several places at once.
+    pub(super) plan: Plan,
 }
 
 impl Recorded {
@@ -51,30 +55,36 @@ impl Recorded {
                 "it does not begin with a start",
             )));
         };
-        let mut entries = Vec::new();
-        while let Some(entry) = reader.next()? {
-            entries.push(Arc::new(entry));
-        }
         let spans = with_stack(spans, user_regs_struct::from(&context.registers).rsp);
+        let mut seen = Seen {
+            taken: spans.clone(),
+            schedule: vec![(0, tid)],
+            ..Seen::default()
+        };
+        let entries = Entries::read(&mut reader, &mut |index, entry: &Entry| {
+            seen.see(index, entry);
+        })?;
         let recorded = Recorded {
-            taken: taken(&spans, &entries),
-            shares: shares(&entries),
             entries,
             command,
             first: tid,
             files,
+            taken: seen.taken,
+            shares: seen.sharing.since,
+            schedule: seen.schedule,
         };
         let start = Start {
             context,
             spans,
             memory,
+            plan: seen.plan,
         };
         Ok((recorded, start))
     }
 
     /// How many instructions are recorded.
     pub(super) fn end(&self) -> u64 {
-        self.entries.last().map_or(0, |entry| entry.at())
+        self.entries.end()
     }
 
     /// Whether the program never has memory at an address, of some length.
@@ -95,11 +105,8 @@ impl Replay {
     /// The entries between two moments, as text.
     #[doc(hidden)]
     pub fn entries(&self, from: u64, to: u64) -> Vec<String> {
-        let entries = self
-            .recorded
-            .entries
-            .iter()
-            .filter(|entry| (from..=to).contains(&entry.at()));
+        let entries = self.recorded.entries.iter();
+        let entries = entries.filter(|entry| (from..=to).contains(&entry.at()));
         entries
             .map(|entry| format!("{entry:x?}").chars().take(420).collect())
             .collect()
@@ -111,85 +118,25 @@ impl Replay {
     }
 
     /// The files that the program had in its memory, each with the position from which on it was there.
-    pub fn files(&self) -> impl Iterator<Item = (u64, &MappedFile)> {
-        let mapped = self
-            .recorded
-            .entries
-            .iter()
-            .flat_map(|entry| match &**entry {
-                Entry::SystemCall {
-                    at,
-                    file: Some(file),
-                    ..
-                } => vec![(*at + 1, file)],
-                Entry::Resumed { at, files, .. } => {
-                    files.iter().map(|file| (*at + 1, file)).collect()
-                }
-                _ => Vec::new(),
-            });
-        self.recorded
-            .files
-            .iter()
-            .map(|file| (0, file))
-            .chain(mapped)
-    }
-
-    /// What the program unmapped, with the position from which on it was gone: start, and the address after the end.
-    pub fn unmapped(&self) -> impl Iterator<Item = (u64, u64, u64)> {
-        self.recorded
-            .entries
-            .iter()
-            .flat_map(|entry| match &**entry {
-                Entry::SystemCall {
-                    at,
-                    space: Some(Space::Unmap(span)),
-                    ..
-                } => vec![(*at + 1, span.start, span.end)],
-                Entry::Resumed { at, spaces, .. } => {
-                    let gone = spaces.iter().filter_map(|space| match space {
-                        Space::Unmap(span) => Some((*at + 1, span.start, span.end)),
-                        _ => None,
-                    });
-                    gone.collect()
-                }
-                _ => Vec::new(),
-            })
-    }
-
-    /// How the program ended: exit code and signal; `None`, and why, where recording stopped before.
-    pub fn ended(&self) -> (Option<i32>, Option<i32>, Option<&str>) {
-        let lost = self.recorded.entries.iter().rev().take(2);
-        let mut lost = lost.filter_map(|entry| match &**entry {
-            Entry::Lost { why, .. } => Some(why.as_str()),
-            _ => None,
+    pub fn files(&self) -> impl Iterator<Item = (u64, MappedFile)> {
+        let mapped = self.recorded.entries.iter().flat_map(|entry| match entry {
+            Entry::SystemCall {
+                at,
+                file: Some(file),
+                ..
+            } => vec![(at + 1, file)],
+            Entry::Resumed { at, files, .. } => {
+                files.into_iter().map(|file| (at + 1, file)).collect()
+            }
+            _ => Vec::new(),
         });
-        if let Some(why) = lost.next_back() {
-            return (None, None, Some(why));
-        }
-        match self.recorded.entries.last().map(|entry| &**entry) {
-            Some(Entry::Exit {
-                signal: 0, code, ..
-            }) => (Some(*code), None, None),
-            Some(Entry::Exit { signal, .. }) => (None, Some(*signal), None),
-            Some(Entry::Executed { .. }) => (None, None, Some("it became another program")),
-            _ => (None, None, Some("the recorder was killed")),
-        }
+        let first = self.recorded.files.iter().cloned();
+        first.map(|file| (0, file)).chain(mapped)
     }
 
     /// Which thread runs from which position on.
     pub fn schedule(&self) -> Vec<(u64, i32)> {
-        let switches = self
-            .recorded
-            .entries
-            .iter()
-            .filter_map(|entry| match &**entry {
-                Entry::Switch { at, tid, .. } => Some((*at, *tid)),
-                Entry::Resumed { at, running, .. } => Some((*at + 1, *running)),
-                _ => None,
-            });
-        std::iter::once((0, self.recorded.first))
-            .chain(switches)
-            .collect()
+        self.recorded.schedule.clone()
     }
 }
 
@@ -207,47 +154,80 @@ fn with_stack(mut spans: Vec<Span>, stack: u64) -> Vec<Span> {
     spans
 }
 
-fn taken(spans: &[Span], entries: &[Arc<Entry>]) -> Vec<Span> {
-    let place = |space: &Space| match space {
+/// What entries say together.
+#[derive(Default)]
+struct Seen {
+    taken: Vec<Span>,
+    schedule: Vec<(u64, i32)>,
+    sharing: Sharing,
+    plan: Plan,
+}
+
+impl Seen {
+    fn see(&mut self, index: usize, entry: &Entry) {
+        self.plan.see(index, entry);
+        self.sharing.see(entry);
+        match entry {
+            Entry::SystemCall {
+                space: Some(space), ..
+            } => self.taken.extend(place(space)),
+            Entry::Switch { at, tid, .. } => self.schedule.push((*at, *tid)),
+            Entry::Resumed {
+                at,
+                running,
+                spaces,
+                ..
+            } => {
+                self.taken.extend(spaces.iter().filter_map(place));
+                self.schedule.push((at + 1, *running));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Where there is memory of the program from then on.
+fn place(space: &Space) -> Option<Span> {
+    match space {
         Space::Map(span) | Space::Protect(span) | Space::Move { to: span, .. } => Some(*span),
         Space::Unmap(_) | Space::Discard(_) => None,
-    };
-    let mapped = entries.iter().flat_map(|entry| match &**entry {
-        Entry::SystemCall {
-            space: Some(space), ..
-        } => place(space).into_iter().collect(),
-        Entry::Resumed { spaces, .. } => spaces.iter().filter_map(place).collect(),
-        _ => Vec::new(),
-    });
-    spans.iter().copied().chain(mapped).collect()
+    }
 }
 
 /// When the program made a process while it had memory that it shares with it.
-fn shares(entries: &[Arc<Entry>]) -> Option<u64> {
-    let mut is_shared = false;
-    let mut threads = FxHashSet::default();
-    entries.iter().find_map(|entry| match &**entry {
-        Entry::Thread { tid, .. } => {
-            threads.insert(i64::from(*tid));
-            None
+#[derive(Default)]
+struct Sharing {
+    is_shared: bool,
+    threads: FxHashSet<i64>,
+    since: Option<u64>,
+}
+
+impl Sharing {
+    fn see(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Thread { tid, .. } => {
+                self.threads.insert(i64::from(*tid));
+            }
+            Entry::SystemCall {
+                at,
+                number,
+                result,
+                space,
+                shared,
+                ..
+            } => {
+                let can_write = |span: &Span| span.protection & libc::PROT_WRITE as u32 != 0;
+                self.is_shared |=
+                    matches!((space, shared), (Some(Space::Map(span)), Some(_)) if can_write(span));
+                let makes = matches!(
+                    i64::try_from(*number).unwrap_or(-1),
+                    libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3
+                );
+                if makes && self.is_shared && *result > 0 && !self.threads.contains(result) {
+                    self.since.get_or_insert(*at);
+                }
+            }
+            _ => {}
         }
-        Entry::SystemCall {
-            at,
-            number,
-            result,
-            space,
-            shared,
-            ..
-        } => {
-            let can_write = |span: &Span| span.protection & libc::PROT_WRITE as u32 != 0;
-            is_shared |=
-                matches!((space, shared), (Some(Space::Map(span)), Some(_)) if can_write(span));
-            let makes = matches!(
-                i64::try_from(*number).unwrap_or(-1),
-                libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3
-            );
-            (makes && is_shared && *result > 0 && !threads.contains(result)).then_some(*at)
-        }
-        _ => None,
-    })
+    }
 }

@@ -51,7 +51,7 @@ impl Replay {
         let next = self.recorded.entries.get(self.now.next + 1)?;
         let Entry::Exit {
             fatal: Some(fatal), ..
-        } = &**next
+        } = &*next
         else {
             return None;
         };

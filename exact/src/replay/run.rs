@@ -74,14 +74,10 @@ impl Replay {
     ) -> Result<()> {
         loop {
             self.ask_overseer()?;
-            let Some(entry) = self
-                .recorded
-                .entries
-                .get(self.now.next)
-                .map(|entry| &**entry)
-            else {
+            let Some(entry) = self.recorded.entries.get(self.now.next) else {
                 return Ok(());
             };
+            let entry = &*entry;
             let (at, last) = (
                 entry.at(),
                 matches!(

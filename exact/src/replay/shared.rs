@@ -41,7 +41,7 @@ struct Mapping {
 
 /// What a recording says about it.
 #[derive(Default)]
-struct Plan {
+pub(super) struct Plan {
     mapped: Vec<Mapping>,
     lengths: FxHashMap<u64, u64>,
     /// What is mapped twice at a time.
@@ -51,30 +51,27 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(entries: &[Arc<Entry>]) -> Plan {
-        let mut plan = Plan::default();
-        for (index, entry) in entries.iter().enumerate() {
-            let Entry::SystemCall {
-                space: Some(space),
-                shared,
-                ..
-            } = &**entry
-            else {
-                continue;
-            };
-            match *space {
-                Space::Map(span) => {
-                    plan.remove(span);
-                    if let Some(shared) = shared {
-                        plan.add(index, span, *shared);
-                    }
+    /// What the next entry says, which has this number.
+    pub(super) fn see(&mut self, index: usize, entry: &Entry) {
+        let Entry::SystemCall {
+            space: Some(space),
+            shared,
+            ..
+        } = entry
+        else {
+            return;
+        };
+        match *space {
+            Space::Map(span) => {
+                self.remove(span);
+                if let Some(shared) = shared {
+                    self.add(index, span, *shared);
                 }
-                Space::Unmap(span) => plan.remove(span),
-                Space::Move { from, to } => plan.move_to(index, from, to),
-                Space::Protect(_) | Space::Discard(_) => {}
             }
+            Space::Unmap(span) => self.remove(span),
+            Space::Move { from, to } => self.move_to(index, from, to),
+            Space::Protect(_) | Space::Discard(_) => {}
         }
-        plan
     }
 
     fn add(&mut self, index: usize, span: Span, shared: Shared) {
@@ -131,8 +128,7 @@ impl Plan {
 
 impl Replay {
     /// Makes the files, before there are copies of the process.
-    pub(super) fn make_objects(&mut self) -> Result<()> {
-        let plan = Plan::of(&self.recorded.entries);
+    pub(super) fn make_objects(&mut self, plan: Plan) -> Result<()> {
         let pid = self.process.pid;
         for number in &plan.twice {
             let length = plan.lengths.get(number).copied().unwrap_or(0);

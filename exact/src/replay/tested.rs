@@ -1,4 +1,4 @@
-//! For tests: programs that print the address of their variable, recorded.
+//! For tests: programs in C, recorded.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,12 +7,13 @@ use std::process::Command;
 
 use crate::record::{Options, record};
 
-/// Records a program in C, which prints one address. Returns that.
-pub(super) fn recorded(source: &str, folder: &Path) -> u64 {
+/// Records a program that ends with an exit code. Returns what it prints.
+pub(super) fn printed(source: &str, code: i32, folder: &Path) -> String {
     let (file, program) = (folder.join("program.c"), folder.join("program"));
     fs::write(&file, source).unwrap();
     let mut compiler = Command::new("gcc");
-    compiler.args(["-O1", "-o"]).arg(&program).arg(&file);
+    compiler.args(["-O1", "-pthread", "-o"]);
+    compiler.arg(&program).arg(&file);
     assert!(compiler.status().unwrap().success());
     let options = Options {
         output: Some(folder.join("output")),
@@ -21,7 +22,12 @@ pub(super) fn recorded(source: &str, folder: &Path) -> u64 {
     };
     let command = [OsString::from(&program)];
     let summary = record(&program, &command, folder, options).unwrap();
-    assert_eq!((summary.lost, summary.code), (None, Some(0)));
-    let output = fs::read_to_string(folder.join("output")).unwrap();
+    assert_eq!((summary.lost, summary.code), (None, Some(code)));
+    fs::read_to_string(folder.join("output")).unwrap()
+}
+
+/// Records a program that prints one address. Returns that.
+pub(super) fn recorded(source: &str, folder: &Path) -> u64 {
+    let output = printed(source, 0, folder);
     u64::from_str_radix(output.trim().trim_start_matches("0x"), 16).unwrap()
 }

@@ -107,10 +107,8 @@ impl Replay {
 
     /// What the recording has next, in words.
     fn next_entry(&self) -> String {
-        self.recorded
-            .entries
-            .get(self.now.next)
-            .map_or_else(|| String::from("nothing"), |entry| told(entry))
+        let next = self.recorded.entries.get(self.now.next);
+        next.map_or_else(|| String::from("nothing"), |entry| told(&entry))
     }
 
     fn contradicts(&mut self, tid: i32, what: &str, expected: String, found: String) -> Error {
@@ -283,7 +281,7 @@ impl Replay {
         let next = self.recorded.entries.get(self.now.next + 1);
         let Some(Entry::Exit {
             fatal: Some(fatal), ..
-        }) = next.map(|entry| &**entry)
+        }) = next.as_deref()
         else {
             return false;
         };
@@ -360,21 +358,21 @@ impl Replay {
 
     /// How the program ended is what it asked for.
     fn compare_end(&mut self) -> Result<()> {
-        let last = self.recorded.entries.last().map(|entry| (**entry).clone());
+        let last = self.recorded.entries.last_but(0);
         let Some(Entry::Exit {
             at,
             code,
             signal: 0,
             ..
-        }) = last
+        }) = last.as_deref()
         else {
             return Ok(());
         };
         let (tid, count) = (self.now.running, self.now.count);
-        self.same(tid, "the position of the end", at, count)?;
-        let mut before = self.recorded.entries.iter().rev().skip(1);
+        self.same(tid, "the position of the end", *at, count)?;
+        let before = self.recorded.entries.last_but(1);
         if matches!(
-            before.next().map(|entry| &**entry),
+            before.as_deref(),
             Some(Entry::Gap { .. } | Entry::Lost { .. } | Entry::Executed { .. })
         ) {
             // It ended after what was recorded.
@@ -385,7 +383,7 @@ impl Replay {
         if !ends.contains(&r.rax) {
             return self.same(tid, "the system call that ends the program", ends[0], r.rax);
         }
-        self.same(tid, "the exit code", code as u64 & 0xff, r.rdi & 0xff)
+        self.same(tid, "the exit code", *code as u64 & 0xff, r.rdi & 0xff)
     }
 }
 

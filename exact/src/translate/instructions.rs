@@ -80,29 +80,40 @@ pub(super) fn loads_flags(instruction: &Instruction) -> bool {
     )
 }
 
-/// What would see or change that gs is ours, or leaves 64-bit mode; and what uses AMX's tiles, which copies of a process do not get.
+/// What would see or change that the base of gs is ours, or leaves 64-bit mode; and what uses AMX's tiles, which copies of a process do
+/// not get.
 pub(crate) fn is_unsupported(instruction: &Instruction) -> bool {
-    let uses = |register: fn(Register) -> bool| {
-        (0..instruction.op_count()).any(|op| {
-            instruction.op_kind(op) == OpKind::Register && register(instruction.op_register(op))
-        })
-    };
+    let uses_tiles = (0..instruction.op_count()).any(|op| {
+        instruction.op_kind(op) == OpKind::Register && instruction.op_register(op).is_tmm()
+    });
     instruction.segment_prefix() == Register::GS
-        || uses(|register| register == Register::GS)
-        || uses(Register::is_tmm)
+        || loads_gs(instruction)
+        || uses_tiles
+        || returns_far(instruction)
         || matches!(
             instruction.mnemonic(),
-            Mnemonic::Rdgsbase
-                | Mnemonic::Wrgsbase
-                | Mnemonic::Ldtilecfg
-                | Mnemonic::Sysenter
-                | Mnemonic::Iretq
-                | Mnemonic::Iretd
-                | Mnemonic::Retf
+            Mnemonic::Rdgsbase | Mnemonic::Wrgsbase | Mnemonic::Ldtilecfg | Mnemonic::Sysenter
         )
         || matches!(instruction.code(), Opcode::Int_imm8)
         || instruction.is_jmp_far_indirect()
         || instruction.is_call_far_indirect()
+}
+
+/// Instructions that load gs, and its base with it. Those that only store it see what is the program's.
+fn loads_gs(instruction: &Instruction) -> bool {
+    let is_operand = instruction.op_count() > 0
+        && instruction.op_kind(0) == OpKind::Register
+        && instruction.op_register(0) == Register::GS;
+    match instruction.mnemonic() {
+        Mnemonic::Mov | Mnemonic::Pop => is_operand,
+        Mnemonic::Lgs => true,
+        _ => false,
+    }
+}
+
+/// All returns but the near one, whose target alone is on the stack. Some are the kernel's.
+fn returns_far(instruction: &Instruction) -> bool {
+    instruction.flow_control() == FlowControl::Return && instruction.mnemonic() != Mnemonic::Ret
 }
 
 pub(super) fn ends_block(instruction: &Instruction) -> bool {
@@ -174,19 +185,36 @@ mod tests {
     }
 
     #[test]
-    fn gs_and_tiles_are_refused() {
-        let refused: [&[u8]; 4] = [
+    fn gs_tiles_and_far_returns_are_refused() {
+        let refused: [&[u8]; 15] = [
             &[0x65, 0x48, 0x8b, 0x00],       // mov rax, gs:[rax]
-            &[0x0f, 0xa8],                   // push gs
+            &[0x0f, 0xa9],                   // pop gs
+            &[0x8e, 0xe8],                   // mov gs, ax
+            &[0x8e, 0x28],                   // mov gs, [rax]
+            &[0x0f, 0xb5, 0x00],             // lgs eax, [rax]
             &[0xc4, 0xe2, 0x78, 0x49, 0x00], // ldtilecfg [rax]
             &[0xc4, 0xe2, 0x7b, 0x49, 0xc0], // tilezero tmm0
+            &[0xcb],                         // retf
+            &[0x48, 0xcb],                   // retfq
+            &[0x48, 0xca, 0x08, 0x00],       // retfq 8
+            &[0x66, 0xcf],                   // iretw
+            &[0xcf],                         // iretd
+            &[0x48, 0xcf],                   // iretq
+            &[0x48, 0x0f, 0x07],             // sysretq
+            &[0x48, 0x0f, 0x35],             // sysexitq
         ];
-        assert!(refused.iter().all(|code| is_refused(code)));
-        let others: [&[u8]; 3] = [
+        assert_eq!(refused.iter().find(|code| !is_refused(code)), None);
+        let others: [&[u8]; 9] = [
             &[0x64, 0x48, 0x8b, 0x00],       // mov rax, fs:[rax]
             &[0x0f, 0xa0],                   // push fs
+            &[0x0f, 0xa8],                   // push gs
+            &[0x8c, 0xe8],                   // mov eax, gs
+            &[0x8c, 0x28],                   // mov [rax], gs
             &[0xc4, 0xe2, 0x78, 0x49, 0xc0], // tilerelease
+            &[0xc3],                         // ret
+            &[0xf3, 0xc3],                   // rep ret
+            &[0xc2, 0x08, 0x00],             // ret 8
         ];
-        assert!(!others.iter().any(|code| is_refused(code)));
+        assert_eq!(others.iter().find(|code| is_refused(code)), None);
     }
 }

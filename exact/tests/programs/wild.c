@@ -106,6 +106,7 @@ static void fault(void) {
   if (is("gs")) CODE(0x90, 0x65, 0x48, 0x8b, 0x04, 0x25, 8, 0, 0, 0);
   if (is("set_gs")) CODE(0xb8, 0x34, 0x12, 0, 0, 0x8e, 0xe8);
   if (is("far_ret")) CODE(0x6a, 0x7b, 0x6a, 0x00, 0x48, 0xcb);
+  if (is("system_ret")) CODE(0x90, 0x48, 0x0f, 0x07);
   if (is("moved")) CODE(0x0f, 0x28, 0x04, 0x25, 1, 0, 0, 0);
   if (is("divide")) { volatile int zero = 0, one = 1; one /= zero; }
   if (is("x87")) { unsigned short control = 0x37b; volatile long double zero = 0, one = 1; __asm__ volatile("fldcw %0" : : "m"(control)); one /= zero; one += 1; }

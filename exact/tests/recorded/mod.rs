@@ -1,4 +1,4 @@
-//! Programs that print the address of their variable, recorded.
+//! Programs that print addresses, recorded.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,8 +7,8 @@ use std::process::Command;
 
 use exact::{Options, record};
 
-/// Records a program in C, which prints one address. Returns that.
-pub fn recorded(source: &str, folder: &Path) -> u64 {
+/// Records a program in C, which prints addresses. Returns them.
+pub fn recorded<const N: usize>(source: &str, folder: &Path) -> [u64; N] {
     let (file, program) = (folder.join("program.c"), folder.join("program"));
     fs::write(&file, source).expect("the folder is writable");
     let mut compiler = Command::new("gcc");
@@ -23,6 +23,11 @@ pub fn recorded(source: &str, folder: &Path) -> u64 {
     let summary = record(&program, &command, folder, options).expect("it can be recorded");
     assert_eq!((summary.lost, summary.code), (None, Some(0)));
     let output = fs::read_to_string(folder.join("output")).expect("the output is there");
-    let address = output.trim().trim_start_matches("0x");
-    u64::from_str_radix(address, 16).expect("an address")
+    let words = output.split_whitespace();
+    let addresses = words.map(|word| {
+        let digits = word.trim_start_matches("0x");
+        u64::from_str_radix(digits, 16).expect("an address")
+    });
+    let addresses: Vec<u64> = addresses.collect();
+    addresses.try_into().expect("so many addresses")
 }
