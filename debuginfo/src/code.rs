@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use crate::demangle;
 use crate::files::Files;
 use crate::frames;
-use crate::model::{CodeRange, EntryFrame, PltEntry, Svma, Symbol, SymbolKind};
+use crate::model::{Binding, CodeRange, EntryFrame, PltEntry, Svma, Symbol, SymbolKind};
 use crate::module::Module;
 use crate::plt;
 use crate::symbols::{DataSymbols, SymbolIndex, VariableSymbols};
@@ -51,6 +51,11 @@ impl Code {
     /// The code symbols of some kinds and addresses, by address.
     pub(crate) fn symbols_where(&self, is_wanted: impl Fn(SymbolKind, u64) -> bool) -> Vec<Symbol> {
         self.index().symbols_where(&self.files, is_wanted)
+    }
+
+    /// The addresses and bindings of the functions whose symbols have a linker name.
+    pub(crate) fn functions_linked(&self, linkage: &str) -> Vec<(Svma, Binding)> {
+        self.index().functions_linked(&self.files, linkage)
     }
 
     /// The variables named by symbols.

@@ -83,7 +83,7 @@ pub struct Module {
     pub(crate) files: Arc<Files>,
     pub(crate) code: Code,
     entries: Arc<Entries>,
-    functions: KnownFunctions,
+    pub(crate) functions: KnownFunctions,
     units: OnceLock<Units>,
     unwind: Unwind,
     types: KnownTypes,

@@ -67,6 +67,25 @@ impl Files {
     }
 }
 
+impl Files {
+    /// Returns the texts that hold the names of all symbols of both files.
+    pub(crate) fn symbol_names(&self) -> impl Iterator<Item = &[u8]> {
+        let elves = [Some(&self.main), self.debug.as_ref()]
+            .into_iter()
+            .flatten();
+        let kinds = [elf::SHT_SYMTAB, elf::SHT_DYNSYM];
+        elves.flat_map(move |elf| {
+            let tables = kinds
+                .into_iter()
+                .filter_map(|kind| elf.section_of_kind(kind));
+            tables.map(|table| {
+                let (_, offset, size) = elf.symbol_table(table);
+                slice(elf.bytes(), offset, size).unwrap_or_default()
+            })
+        })
+    }
+}
+
 impl SymbolIndex {
     /// Reads the symbol tables of both files.
     pub(crate) fn read(files: &Files) -> SymbolIndex {
@@ -88,6 +107,16 @@ impl SymbolIndex {
         entries.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
         entries.dedup_by(|a, b| a.svma == b.svma && files.name(a) == files.name(b));
         SymbolIndex { entries }
+    }
+
+    /// Returns the addresses and bindings of the functions whose linker name is `linkage`, by address.
+    pub(crate) fn functions_linked(&self, files: &Files, linkage: &str) -> Vec<(Svma, Binding)> {
+        let entries = self.entries.iter();
+        let functions = entries.filter(|entry| entry.kind == SymbolKind::Function);
+        let named = functions.filter(|entry| files.name(entry) == linkage);
+        named
+            .map(|entry| (Svma(entry.svma), entry.binding))
+            .collect()
     }
 
     /// Returns the symbols with readable names, in the index's order.

@@ -14,6 +14,7 @@ use gimli::{
     DebugLocListsBase, DebugRngListsBase, DebugStrOffsetsBase, Dwarf, LittleEndian, Section, Unit,
     UnitHeader, UnitOffset, UnitSectionOffset, UnitType,
 };
+use memchr::memmem;
 
 use crate::dwarf::Slice;
 use crate::error::Warning;
@@ -46,6 +47,18 @@ pub(crate) struct UnitTable<'a> {
     pub warnings: Vec<Warning>,
 }
 
+/// Returns whether a text of `section` ends there, or before template arguments.
+fn ends_a_text(section: &[u8], end: &memmem::Finder<'_>) -> bool {
+    let mut rest = section;
+    while let Some(at) = end.find(rest) {
+        if matches!(rest.get(at + end.needle().len()), None | Some(0 | b'<')) {
+            return true;
+        }
+        rest = &rest[at + 1..];
+    }
+    false
+}
+
 impl<'a> UnitTable<'a> {
     /// Returns whether a DIE may be called `name`: whether the file's strings contain this text, or end with it, with
     /// or without template arguments after it. Always true for files that keep DIEs in other files.
@@ -57,10 +70,11 @@ impl<'a> UnitTable<'a> {
             dwarf.debug_info.reader().slice(),
             dwarf.debug_types.reader().slice(),
         ];
-        sections.iter().any(|section| {
-            let mut texts = section.split(|byte| matches!(byte, 0 | b'<'));
-            texts.any(|text| text.ends_with(name.as_bytes()) || text.ends_with(b".dwo"))
-        })
+        let ends = [name.as_bytes(), b".dwo"].map(memmem::Finder::new);
+        let mut pairs = sections
+            .iter()
+            .flat_map(|section| ends.each_ref().map(|end| (section, end)));
+        pairs.any(|(section, end)| ends_a_text(section, end))
     }
 
     /// Reads the headers of all units of `dwarf`, which is in `path`, and of its supplementary file.

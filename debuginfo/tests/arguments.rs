@@ -371,3 +371,32 @@ fn fortran_arrays_of_unknown_rank_or_shape_have_no_size() {
         assert_eq!(found, expected, "{name}");
     }
 }
+
+const PACK: &str = "template <class... A> __attribute__((noinline)) int first(A... a, int last) {
+  return (0 + ... + int(a)) + last;
+}
+int main(int n, char **) { return first<int, double>(n, 2.5, 77); }
+";
+
+/// GCC puts the parameters of a pack into a DIE of its own, without names. Clang gives all of them one name.
+#[test]
+fn a_parameter_behind_a_pack_is_in_its_own_register() {
+    let bench = Bench::new();
+    let source = bench.write("pack.cpp", PACK);
+    for (compiler, names) in [("g++", ["", ""]), ("clang++", ["a", "a#1"])] {
+        for level in ["-O0", "-O1"] {
+            let options = ["-g", "-std=c++17", level];
+            let path = bench.compile(compiler, &source, "pack", &options);
+            let module = open(&path);
+            let first = function(&module, "first<int, double>");
+            let params = first.params.iter();
+            let places: Vec<_> = params.map(|p| (p.name.as_str(), p.place)).collect();
+            let expected = [
+                (names[0], ParameterPlace::Int(0)),
+                (names[1], ParameterPlace::Sse(0)),
+                ("last", ParameterPlace::Int(1)),
+            ];
+            assert_eq!(places, expected, "{compiler} {level}");
+        }
+    }
+}

@@ -104,11 +104,27 @@ impl Kept {
     }
 }
 
+/// Variables that gdb sets by itself, and what tells the same here.
+const ELSEWHERE: [(&str, &str); 6] = [
+    ("_exitcode", "status shows how the program ended"),
+    ("_exitsignal", "status shows how the program ended"),
+    ("_", "x shows memory and continues where it ended"),
+    (
+        "__",
+        "x shows memory; print *(int *)ADDRESS shows one value",
+    ),
+    ("_thread", "threads marks the selected thread"),
+    ("bpnum", "break list shows the numbers"),
+];
+
 fn unset(name: &str) -> Diagnostic {
     if name == "_siginfo" {
         return Diagnostic::new("there is no $_siginfo here").with_hint(
             "where shows the signal that stopped the thread, and the address of a fault",
         );
+    }
+    if let Some((_, instead)) = ELSEWHERE.iter().find(|(own, _)| *own == name) {
+        return Diagnostic::new(format!("${name} is not kept here")).with_hint(*instead);
     }
     if UNREAD.contains(&name) {
         return Diagnostic::new(format!("${name} cannot be read")).with_hint(match name {

@@ -201,7 +201,7 @@ impl<'a> Types<'_, '_, 'a> {
     }
 
     /// Returns the type itself and what it is an alias of, one after the other.
-    fn aliases(&self, of: &Arc<Node>) -> impl Iterator<Item = Arc<Node>> {
+    pub(super) fn aliases(&self, of: &Arc<Node>) -> impl Iterator<Item = Arc<Node>> {
         let next = move |node: &Arc<Node>| match &node.shape {
             Shape::Typedef(to) | Shape::Qualified(_, to) => Some(self.linked(to)),
             _ => None,

@@ -142,7 +142,10 @@ impl<'s, 't, 'a> Types<'s, 't, 'a> {
         }
         let (size, align) = self.layout(of);
         TypeInfo {
-            kind: self.kind(&form, size),
+            kind: match self.is_read(of) {
+                true => self.kind(&form, size),
+                false => ValueKind::Struct { bytes: size },
+            },
             size,
             align,
             passing: match abi {
@@ -151,6 +154,12 @@ impl<'s, 't, 'a> Types<'s, 't, 'a> {
                 Abi::Other => Passing::Unknown,
             },
         }
+    }
+
+    /// Returns whether the bytes of a type's values tell what they are.
+    fn is_read(&self, of: &Arc<Node>) -> bool {
+        let last = self.aliases(of).last();
+        last.is_none_or(|node| node.unread.is_none())
     }
 
     fn kind(&self, form: &Form, size: u64) -> ValueKind {

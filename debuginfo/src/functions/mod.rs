@@ -6,6 +6,7 @@
 
 mod build;
 pub(crate) mod files;
+mod mentioned;
 pub(crate) mod names;
 mod scan;
 pub(crate) mod scopes;
@@ -64,6 +65,11 @@ impl KnownFunctions {
             },
         };
         self.list.get_or_init(read)
+    }
+
+    /// Returns whether they have been read.
+    fn are_known(&self) -> bool {
+        self.by_name.get().is_some()
     }
 
     pub(crate) fn by_name(&self, module: &Module) -> &ByName {

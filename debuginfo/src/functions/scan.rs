@@ -109,7 +109,10 @@ fn walk<'a>(
             }
             tag => {
                 entries.skip_attributes(specs)?;
-                scan.note(tag, offset, open.last().copied().flatten());
+                let around = open.last().copied().flatten();
+                scan.note(tag, offset, around);
+                // GCC puts the parameters of a pack into a DIE of its own.
+                candidate = around.filter(|_| tag == dw::DW_TAG_GNU_formal_parameter_pack);
             }
         }
         open.push(candidate);

@@ -6,6 +6,7 @@
 //! that is constant or unused has no location, its callers do not pass it, and the others may have moved up.
 //! In Rust, what is described as a pointer to a function may be a function item, which is not passed.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use gimli::constants as dw;
@@ -115,8 +116,9 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
             .max()
             .unwrap_or(0);
         let known = !places.iter().any(is_unknown);
-        let param = |((formal, info), passed): ((&Formal<'a>, &Rc<TypeInfo>), &Passed)| Param {
-            name: self.name_of(&formal.chain),
+        let named = self.names(&formals).into_iter().zip(&infos);
+        let param = |((name, info), passed): ((String, &Rc<TypeInfo>), &Passed)| Param {
+            name,
             kind: info.kind.clone(),
             place: passed.place,
             place2: passed.place2,
@@ -124,7 +126,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
             indirect: passed.indirect,
         };
         Signature {
-            params: formals.iter().zip(&infos).zip(&places).map(param).collect(),
+            params: named.zip(&places).map(param).collect(),
             params_known: known && complete && self.described && self.abi != Abi::Other,
             ret,
             ret_place,
@@ -196,6 +198,10 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
             self.session.each_child(die, |tag, offset| {
                 if tag == dw::DW_TAG_formal_parameter {
                     found.push(die.sibling(offset));
+                } else if tag == dw::DW_TAG_GNU_formal_parameter_pack {
+                    let pack = die.sibling(offset);
+                    let parts = [dw::DW_TAG_formal_parameter];
+                    found.extend(self.session.children(&pack, &parts));
                 }
                 // Parameters come before variables and blocks.
                 let behind = matches!(tag, dw::DW_TAG_variable | dw::DW_TAG_lexical_block);
@@ -310,6 +316,21 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
 
     fn trace(&self, svma: u64) -> Spills {
         args::trace(self.code.bytes(svma, PROLOGUE_BYTES))
+    }
+
+    /// Returns the names of parameters: empty if one has none, and each only once.
+    fn names(&self, formals: &[Formal<'a>]) -> Vec<String> {
+        let mut seen: HashMap<String, usize> = HashMap::new();
+        let name = |formal: &Formal<'a>| {
+            let name = self.name_of(&formal.chain);
+            if name.is_empty() {
+                return name;
+            }
+            let before = seen.entry(name.clone()).or_default();
+            *before += 1;
+            args::numbered(&name, *before - 1)
+        };
+        formals.iter().map(name).collect()
     }
 
     fn name_of(&self, chain: &[Die<'a>]) -> String {

@@ -217,6 +217,9 @@ fn scopes_of_copies<'m>(
 ) -> Vec<(&'m CodeUnit, &'m Scopes, usize)> {
     let module = &mapped.module;
     let mut found = Vec::new();
+    if !module.may_have_function(&pattern.name) {
+        return found;
+    }
     for unit in module.units().with_copies(module, &pattern.name) {
         let scopes = unit.scopes(module);
         for (at, copy) in scopes.list.iter().enumerate() {
@@ -278,6 +281,9 @@ fn inlined_copy(mapped: &Mapped, scopes: &Scopes, at: usize) -> InlinedCopy {
 
 fn matching(mapped: &Mapped, pattern: &Pattern<'_>, way: Way) -> Vec<FunctionPlace> {
     let module = &mapped.module;
+    if !pattern.is_glob() && !module.may_have_function(&pattern.name) {
+        return Vec::new();
+    }
     let is_wanted = |name: &str, linkage: &str, at: Svma| {
         let die = || function_at(module, at);
         pattern.fits(way, name, linkage) && pattern.fits_parameters(module, die, Some(linkage))

@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub use line_goal::{LineGoal, Look};
 pub use model::{FunctionPlace, InlinedCall, InlinedCopy, LineError, LinePlace, SourceLine};
 pub use pattern::names_function;
-pub(crate) use pattern::without_tags;
+pub(crate) use pattern::{key, without_tags};
 pub use source::{SourceCopies, SourceError, SourceText, with_source_copies};
 pub use steps::{CallAt, Standing, StepLine};
 

@@ -315,7 +315,7 @@ fn components(name: &str) -> Vec<&str> {
 }
 
 /// Returns the last component of a name, without template arguments, which is its key in the index.
-pub(super) fn key(name: &str) -> String {
+pub(crate) fn key(name: &str) -> String {
     let name = without_tags(name, "");
     let last = components(&name).last().copied().unwrap_or_default();
     match last.strip_prefix("operator\"\"") {

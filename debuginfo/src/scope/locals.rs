@@ -1,6 +1,6 @@
 //! Lists the variables visible at a place in a function, innermost first.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gimli::constants as dw;
@@ -9,6 +9,7 @@ use gimli::{AttributeValue, DwTag};
 use super::Variable;
 use super::functions::{copies_at, language_at, ranges};
 use super::known::{Described, Learned};
+use crate::abi::args::numbered;
 use crate::address_space::AddressSpace;
 use crate::dies::{Die, DieReader};
 use crate::functions::files::Files;
@@ -216,6 +217,7 @@ fn described(
             block: None,
             kept: HashSet::new(),
             found: Vec::new(),
+            declared: Vec::new(),
         }
         .variables(die)
     });
@@ -236,6 +238,8 @@ struct Walk<'w, 't, 'a> {
     /// The abstract origins of all variables in this instance.
     kept: HashSet<DieId>,
     found: Vec<Described>,
+    /// The DIEs that declare them in the source.
+    declared: Vec<DieId>,
 }
 
 fn is_block(tag: DwTag) -> bool {
@@ -258,6 +262,7 @@ impl<'a> Walk<'_, '_, 'a> {
         self.origins(root, &mut kept, 0);
         self.kept = kept;
         self.block(root, 0);
+        self.number_packs();
         // Blocks were visited from the outside in. The stable sort keeps the order within each block.
         self.found.sort_by_key(|v| std::cmp::Reverse(v.scope_depth));
         let mut seen = HashSet::new();
@@ -265,6 +270,25 @@ impl<'a> Walk<'_, '_, 'a> {
             variable.shadowed = !seen.insert(variable.name.clone());
         }
         self.found
+    }
+
+    /// Numbers the parameters of a pack from the second one on, in the order of the source.
+    fn number_packs(&mut self) {
+        let mut packs: HashMap<String, Vec<(DieId, usize)>> = HashMap::new();
+        for (index, (one, declared)) in self.found.iter().zip(&self.declared).enumerate() {
+            if one.is_parameter && one.scope_depth == 0 {
+                let pack = packs.entry(one.name.clone()).or_default();
+                pack.push((*declared, index));
+            }
+        }
+        for (name, mut pack) in packs {
+            pack.sort_unstable();
+            let mut before = 0;
+            for pair in pack.windows(2) {
+                before += usize::from(pair[0].0 != pair[1].0);
+                self.found[pair[1].1].name = numbered(&name, before);
+            }
+        }
     }
 
     fn covers(&self, die: &Die<'a>) -> bool {
@@ -339,6 +363,7 @@ impl<'a> Walk<'_, '_, 'a> {
         let line = chain
             .iter()
             .find_map(|d| session.unsigned(d, dw::DW_AT_decl_line));
+        self.declared.push(DieId::of(chain.last().unwrap_or(die)));
         self.found.push(Described {
             name: name.to_string_lossy().into_owned(),
             file,

@@ -38,6 +38,8 @@ pub(crate) struct Node {
     /// The encoding of a base type.
     pub encoding: Option<DwAte>,
     pub declaration: bool,
+    /// Why the bytes of a value do not tell what it is.
+    pub unread: Option<&'static str>,
     pub shape: Shape,
 }
 
@@ -175,6 +177,7 @@ impl Node {
             alignment: None,
             encoding: None,
             declaration: false,
+            unread: None,
             shape,
         }
     }

@@ -1,7 +1,7 @@
 //! The formats of floating-point and fixed-point numbers, determined from the DIE of a base type.
 
-use gimli::DwAt;
 use gimli::constants as dw;
+use gimli::{AttributeValue, DwAt, DwTag};
 
 use super::node::Shape;
 use super::read::Reader;
@@ -94,6 +94,23 @@ impl<'a> Reader<'_, '_, 'a> {
         }
     }
 
+    /// Returns why the bytes of a number do not tell its value.
+    pub(super) fn unread(&self, die: &Die<'a>, tag: DwTag) -> Option<&'static str> {
+        if tag != dw::DW_TAG_base_type {
+            return None;
+        }
+        let order = self.session.attr(die, dw::DW_AT_endianity);
+        let is_swapped = matches!(order, Some(AttributeValue::Endianity(dw::DW_END_big)));
+        if is_swapped && self.session.unsigned(die, dw::DW_AT_byte_size) != Some(1) {
+            return Some("its bytes are in big-endian order, which is not supported");
+        }
+        let name = self.session.string(die, dw::DW_AT_name)?;
+        let is_bit_int = matches!(name.slice(), b"_BitInt" | b"unsigned _BitInt");
+        let has_width = || self.session.attr(die, dw::DW_AT_bit_size).is_some();
+        // The bits beyond its width are arbitrary.
+        (is_bit_int && !has_width()).then_some("its compiler does not state how many bits it has")
+    }
+
     fn float(&self, die: &Die<'a>, name: &str, bytes: u64, complex: bool) -> Option<Shape> {
         let is_quad_by_default = || {
             let root = die.sibling(gimli::UnitOffset(die.unit.header.size_of_header()));
@@ -137,6 +154,11 @@ impl Type {
             Shape::Base(TypeKind::Complex) => FloatFormat::of_size(ty.size()? / 2),
             _ => None,
         }
+    }
+
+    /// Returns why the bytes of a value do not tell what it is.
+    pub(crate) fn unread(&self) -> Option<&'static str> {
+        self.node().unread
     }
 
     /// Returns the value of one step of a fixed-point number.

@@ -155,6 +155,7 @@ impl<'a> Reader<'_, '_, 'a> {
             alignment: session.unsigned(die, dw::DW_AT_alignment),
             encoding: self.encoding(die),
             declaration: session.flag(die, dw::DW_AT_declaration),
+            unread: self.unread(die, tag),
             shape: self.shape(die, tag),
         })
     }
@@ -173,6 +174,9 @@ impl<'a> Reader<'_, '_, 'a> {
     fn shape(&self, die: &Die<'a>, tag: DwTag) -> Shape {
         let target = || self.target(die);
         match tag {
+            dw::DW_TAG_base_type if self.unread(die, tag).is_some() => {
+                Shape::Base(TypeKind::Unspecified)
+            }
             dw::DW_TAG_base_type => self
                 .number_type(die)
                 .unwrap_or_else(|| Shape::Base(self.base(die))),
@@ -497,6 +501,10 @@ impl<'a> Reader<'_, '_, 'a> {
         for (tag, child) in self.children(die) {
             match tag {
                 dw::DW_TAG_formal_parameter => parameters.push(self.result(&child)),
+                dw::DW_TAG_GNU_formal_parameter_pack => {
+                    let pack = self.children(&child);
+                    parameters.extend(pack.iter().map(|(_, one)| self.result(one)));
+                }
                 dw::DW_TAG_unspecified_parameters => variadic = true,
                 _ => {}
             }

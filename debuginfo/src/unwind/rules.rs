@@ -51,7 +51,12 @@ impl Step<'_> {
     }
 
     pub(super) fn caller(&self, rules: &Rules, cfa: u64) -> Result<Caller, Unknown> {
-        let mut saved = [None; 17];
+        // What this frame leaves alone is still where an inner one saved it.
+        let mut saved: [Option<u64>; 17] = std::array::from_fn(|n| {
+            let register = Register(n as u16);
+            let is_kept = Register::PRESERVED.contains(&register);
+            is_kept.then(|| self.registers.saved_at(register)).flatten()
+        });
         let mut values: [Known; 17] = std::array::from_fn(|n| self.unmentioned(n as u16));
         values[7] = Ok((cfa, Certainty::Known));
         values[16] = Err(Unknown::because("no rule"));

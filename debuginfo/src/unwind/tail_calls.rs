@@ -11,7 +11,7 @@ use gimli::constants as dw;
 
 use crate::cache::Cache;
 use crate::dies::{Die, DieReader};
-use crate::model::{Binding, Svma, SymbolKind};
+use crate::model::{Binding, Svma};
 use crate::module::Module;
 use crate::scope::function_at;
 use crate::types::with_session;
@@ -271,25 +271,19 @@ fn target<'a>(module: &Arc<Module>, session: &DieReader<'_, 'a>, site: &Die<'a>)
 }
 
 /// Returns the only function of the module with linker name `name`. The debug information of another unit may lack this
-/// name.
+/// name. The list of all functions takes long to read, so it is asked only where no symbol tells.
 fn linked(module: &Module, name: &str) -> Option<u64> {
-    let (functions, symbols) = module.by_name().candidates(name);
-    let list = &module.functions().list;
-    let functions = functions.iter().map(|at| &list[*at]);
-    let mut described = functions.filter(|function| function.linkage == name);
-    if let Some(function) = described.next() {
-        return Some(function.svma.0);
+    let mut named = module.code.functions_linked(name);
+    if named.is_empty() {
+        let functions = &module.functions().list;
+        let described = functions.iter().find(|function| function.linkage == name);
+        return described.map(|function| function.svma.0);
     }
-    let all = module.code.symbols();
-    let symbols = symbols.iter().map(|at| &all[*at]);
-    let mut named: Vec<_> = symbols
-        .filter(|symbol| symbol.linkage == name && symbol.kind == SymbolKind::Function)
-        .collect();
     // Another file may have a local function of the same name.
-    if named.iter().any(|symbol| symbol.binding != Binding::Local) {
-        named.retain(|symbol| symbol.binding != Binding::Local);
+    if named.iter().any(|(_, binding)| *binding != Binding::Local) {
+        named.retain(|(_, binding)| *binding != Binding::Local);
     }
-    let first = named.first()?.svma;
-    let is_one = named.iter().all(|symbol| symbol.svma == first);
+    let (first, _) = *named.first()?;
+    let is_one = named.iter().all(|(svma, _)| *svma == first);
     is_one.then_some(first.0)
 }

@@ -178,7 +178,8 @@ pub fn part(value: &Value, ty: &Type, offset: u64, look: &Look<'_>) -> Value {
             reached: value.reached,
             ages: value.ages,
             bits: None,
-        },
+        }
+        .if_told(),
         // The whole is too large to be read at once, or another part of it cannot be read.
         None => {
             let part = Value::read(ty.clone(), place, look.machine);
@@ -233,7 +234,8 @@ pub fn bit_field(value: &Value, ty: &Type, bits: BitRange, look: &Look<'_>) -> V
                     size: bits.size,
                 }),
                 ..only.reached_by(value.reached)
-            };
+            }
+            .if_told();
         }
     }
     Value {
@@ -244,6 +246,7 @@ pub fn bit_field(value: &Value, ty: &Type, bits: BitRange, look: &Look<'_>) -> V
         }),
         ..holder
     }
+    .if_told()
 }
 
 /// Returns a type for `bytes` bytes without a meaning.

@@ -127,6 +127,17 @@ impl Value {
             ages,
             bits: None,
         }
+        .if_told()
+    }
+
+    /// Leaves out bytes that do not tell what the value is.
+    fn if_told(mut self) -> Value {
+        if self.bytes.is_ok()
+            && let Some(why) = self.ty.strip().unread()
+        {
+            self.bytes = Err(Unknown::because(why));
+        }
+        self
     }
 
     /// Limits the certainty to that of what led to the value.

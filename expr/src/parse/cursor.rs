@@ -103,7 +103,8 @@ impl<'t> Parser<'t> {
             return None;
         }
         let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_'));
-        Some(&rest[..end.unwrap_or(rest.len())])
+        let end = end.unwrap_or(rest.len());
+        Some(&rest[..end + pack_number(&rest[end..])])
     }
 
     pub(super) fn eat_word(&mut self, word: &str) -> bool {
@@ -176,6 +177,15 @@ impl<'t> Parser<'t> {
             error if counts => error.with_hint("to change a value: set x = x + 1"),
             error => error,
         }
+    }
+}
+
+/// Returns the length of the number behind the name of a parameter of a pack: `args#1`.
+fn pack_number(rest: &str) -> usize {
+    let digits = rest.strip_prefix('#').unwrap_or_default();
+    match digits.bytes().take_while(u8::is_ascii_digit).count() {
+        0 => 0,
+        count => count + 1,
     }
 }
 

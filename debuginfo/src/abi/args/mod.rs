@@ -26,6 +26,14 @@ pub(crate) fn register_of(place: crate::model::ParameterPlace) -> Option<u16> {
     }
 }
 
+/// Returns the name of a parameter behind `before` others of the same name. Clang gives all parameters of a pack one name.
+pub(crate) fn numbered(name: &str, before: usize) -> String {
+    match before {
+        0 => name.to_owned(),
+        _ => format!("{name}#{before}"),
+    }
+}
+
 /// Returns the argument register with DWARF number `register`, if it is one.
 fn argument_register(register: u16) -> Option<crate::model::ParameterPlace> {
     use crate::model::ParameterPlace;
