@@ -34,5 +34,5 @@ pub use process::{Ended, Program, Running, Status, kill, wait_until};
 pub use recording::{Recording, Row};
 pub use rustix::process::Signal;
 pub use scratch::{Scratch, workspace_dir};
-pub use share::{has_turn, share};
+pub use share::{has_turn, in_turn, share, turn};
 pub use steady::Steady;

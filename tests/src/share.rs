@@ -14,14 +14,26 @@ pub fn share(whole: usize) -> usize {
     }
 }
 
-/// Returns whether an entry of a list is selected: a different third for each seed of property tests (`PROPTEST_RNG_SEED`),
-/// which `.ci/run` draws.
+/// Returns which third of a list is selected, from 0; `None` if all of it is. It follows from the seed of property tests
+/// (`PROPTEST_RNG_SEED`), which `.ci/run` draws.
 ///
 /// # Panics
 /// The seed is not a number.
 #[must_use]
-pub fn has_turn(index: usize) -> bool {
+pub fn turn() -> Option<usize> {
     let seed = std::env::var("PROPTEST_RNG_SEED").unwrap_or_else(|_| "0".to_owned());
     let seed: usize = seed.parse().expect("PROPTEST_RNG_SEED is a number");
-    is_whole() || index % 3 == seed % 3
+    (!is_whole()).then_some(seed % 3)
+}
+
+/// Returns whether an entry of a list is selected.
+#[must_use]
+pub fn has_turn(index: usize) -> bool {
+    turn().is_none_or(|turn| index % 3 == turn)
+}
+
+/// Returns the entries of a list that are selected.
+pub fn in_turn<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    let numbered = all.into_iter().enumerate();
+    numbered.filter_map(|(index, entry)| has_turn(index).then_some(entry))
 }

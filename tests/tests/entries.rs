@@ -1,8 +1,8 @@
 //! Goal: a function's arguments, as shown at its first instruction, at breakpoints on it and in recordings of its entry, are
 //! right or said to be unknown. Method: a program whose parameters have known values, in registers and on the stack, by three
-//! compilers with and without optimisation; each parameter is printed everywhere.
+//! compilers with and without optimisation, of which each run takes a third (`WHOLE=1` all); each parameter is printed everywhere.
 
-use e2e::{Comparison, Live, Nesting, Program, Recording, Scratch, fixture_artifact};
+use e2e::{Comparison, Live, Nesting, Program, Recording, Scratch, fixture_artifact, in_turn};
 use serde_json::Value;
 
 const MANY: [(&str, &str); 18] = [
@@ -126,7 +126,7 @@ fn first_instructions(live: &Live, function: &str) -> Vec<String> {
 
 #[test]
 fn arguments_are_right_or_unknown_from_the_first_instruction_on() {
-    for artifact in UNOPTIMISED.into_iter().chain(OPTIMISED) {
+    for artifact in in_turn(UNOPTIMISED.into_iter().chain(OPTIMISED)) {
         let live = entered(artifact);
         for (function, expected) in functions(artifact) {
             let name = name(artifact, function);
@@ -163,7 +163,7 @@ fn recorded(recording: &Recording, function: &str, expression: &str) -> Option<S
 
 #[test]
 fn recorded_arguments_are_right_or_unknown_at_the_entry() {
-    for artifact in UNOPTIMISED.into_iter().chain(OPTIMISED) {
+    for artifact in in_turn(UNOPTIMISED.into_iter().chain(OPTIMISED)) {
         for options in [&["--regs", "--stack", "1024"][..], &[]] {
             let scratch = Scratch::new(artifact);
             let program = Program::new(fixture_artifact("entries", artifact), scratch.path());

@@ -1,8 +1,10 @@
 //! Goal: the first steps with a live program work: stop, look, change, step, continue; in C, C++ and Rust, optimised or
 //! not, at fixed addresses or not, stripped or not. Method: the binary and a daemon of each test's own; values are compared
-//! exactly, and lines of optimised programs with those that gdb stops at.
+//! exactly, and lines of optimised programs with those that gdb stops at. Each run takes a third of the builds; `WHOLE=1` all.
 
-use e2e::{Live, Program, Recording, fixture_artifact, gdb_places, marked_line, wait_until};
+use e2e::{
+    Live, Program, Recording, fixture_artifact, gdb_places, in_turn, marked_line, wait_until,
+};
 use serde_json::Value;
 
 /// One build of the test program, which prints the same in every language.
@@ -95,16 +97,16 @@ fn assert_ends(live: &Live, name: &str, code: i64, printed: &str) {
 
 /// Those whose lines are all there, in the order of the source.
 fn unoptimised() -> impl Iterator<Item = Build> {
-    BUILDS.into_iter().filter(|build| !build.optimised)
+    in_turn(BUILDS).filter(|build| !build.optimised)
 }
 
 fn optimised() -> impl Iterator<Item = Build> {
-    BUILDS.into_iter().filter(|build| build.optimised)
+    in_turn(BUILDS).filter(|build| build.optimised)
 }
 
 #[test]
 fn a_breakpoint_at_a_function_stops_and_the_program_goes_on() {
-    for build in BUILDS {
+    for build in in_turn(BUILDS) {
         let name = build.name;
         let bump = build.named("bump");
         let live = build.stopped_at(&bump);
@@ -128,7 +130,7 @@ fn a_breakpoint_at_a_function_stops_and_the_program_goes_on() {
 
 #[test]
 fn a_breakpoint_at_a_line_stops_there_and_locals_are_read() {
-    for build in BUILDS {
+    for build in in_turn(BUILDS) {
         let name = build.name;
         let live = build.stopped_at(&build.at("leaf: last"));
         let stop = &live.session()["stop"];
@@ -153,7 +155,7 @@ fn a_breakpoint_at_a_line_stops_there_and_locals_are_read() {
 
 #[test]
 fn a_condition_stops_only_when_it_is_true() {
-    for build in BUILDS {
+    for build in in_turn(BUILDS) {
         let name = build.name;
         for condition in ["args[0] > 5", "by > 5"] {
             let live = build.started(&["--stop-on-entry"], &[]);
@@ -170,7 +172,7 @@ fn a_condition_stops_only_when_it_is_true() {
 
 #[test]
 fn a_hit_count_stops_at_that_hit_only() {
-    for build in BUILDS {
+    for build in in_turn(BUILDS) {
         let name = build.name;
         let live = build.started(&["--stop-on-entry"], &[]);
         live.ask(&["break", &build.named("bump"), "--hit-count", "3"]);
@@ -188,7 +190,7 @@ fn a_hit_count_stops_at_that_hit_only() {
 
 #[test]
 fn a_logpoint_is_an_event_and_stops_nothing() {
-    for build in BUILDS {
+    for build in in_turn(BUILDS) {
         let name = build.name;
         let live = build.started(&["--stop-on-entry"], &[]);
         live.ask(&[
@@ -253,7 +255,7 @@ fn next_goes_from_a_line_to_the_one_after_it() {
 
 #[test]
 fn step_goes_to_the_first_line_of_the_callee() {
-    for build in BUILDS {
+    for build in in_turn(BUILDS) {
         let name = build.name;
         let (leaf, middle) = (build.named("leaf"), build.named("middle"));
         let live = build.stopped_at(&middle);
@@ -272,7 +274,7 @@ fn step_goes_to_the_first_line_of_the_callee() {
 
 #[test]
 fn finish_goes_to_the_callers_line_and_says_what_was_returned() {
-    for build in BUILDS {
+    for build in in_turn(BUILDS) {
         let name = build.name;
         let (leaf, middle) = (build.named("leaf"), build.named("middle"));
         let live = build.stopped_at(&middle);
@@ -311,7 +313,7 @@ fn finish_goes_to_the_callers_line_and_says_what_was_returned() {
 
 #[test]
 fn a_global_that_is_written_is_seen_by_the_program() {
-    for build in BUILDS {
+    for build in in_turn(BUILDS) {
         let name = build.name;
         let live = build.stopped_at(&build.named("middle"));
         assert_set(&live, name, "tempo", ("120", "90"));
@@ -365,7 +367,7 @@ fn a_parameter_in_a_register_is_written() {
 /// Two threads stop at the same breakpoint separately, and continue separately.
 #[test]
 fn threads_stop_and_go_on_independently() {
-    for build in BUILDS {
+    for build in in_turn(BUILDS) {
         let name = build.name;
         let step = build.named("worker_step");
         let live = build.started(&["--break", &step], &["threads"]);
@@ -450,7 +452,7 @@ fn a_spoilt_sample_rate_is_found_and_mended() {
 /// Out of the loop, not back to its head; at the end of the function, to its caller.
 #[test]
 fn until_without_a_place_leaves_loops_as_gdb_does() {
-    for build in BUILDS.iter().filter(|build| !build.optimised) {
+    for build in unoptimised() {
         if build.name.ends_with("stripped") {
             // gdb is not told where its debug information is.
             continue;

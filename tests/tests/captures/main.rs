@@ -1,12 +1,13 @@
 //! Goal: `record --regs`, `--stack`, `--strings` and `--watch` capture what they name at each enter and leave, change nothing in
 //! the program, and read no unmapped memory. Method: fixtures whose values are known, asked by SQL over state.
+//! Of long lists of programs each run takes a third; `WHOLE=1` all.
 
 mod copies;
 mod frames;
 mod strings;
 mod watched;
 
-use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};
+use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact, in_turn};
 
 fn recorded(artifact: &str, options: &[&str]) -> Comparison {
     let scratch = Scratch::new(artifact);
@@ -111,7 +112,7 @@ fn what_cannot_be_captured_is_refused_or_told() {
 fn programs_behave_the_same_with_everything_captured() {
     let options = ["--regs", "--stack", "256", "--strings"];
     let none: &[&str] = &[];
-    for (fixture, artifact, args) in [
+    for (fixture, artifact, args) in in_turn([
         ("cpp_exceptions", "cpp_exceptions_O2", none),
         ("rust_panic", "rust_panic_O2", none),
         ("longjmp", "longjmp_O2", none),
@@ -123,7 +124,7 @@ fn programs_behave_the_same_with_everything_captured() {
         ("many_threads", "many_threads", &["200", "200"]),
         ("varargs", "varargs_O2", none),
         ("deep_recursion", "deep_recursion", none),
-    ] {
+    ]) {
         let scratch = Scratch::new(&format!("{artifact}-captured"));
         let program = Program::new(fixture_artifact(fixture, artifact), scratch.path()).args(args);
         let program = match fixture {
@@ -197,13 +198,13 @@ fn values_are_the_same_by_the_short_way_and_the_long_one() {
         "lengthy",
     ];
     let rust = ["text", "number", "text.len()", "sum", "$r12"];
-    for (artifact, expressions) in [
+    for (artifact, expressions) in in_turn([
         ("captured_O0", &c[..]),
         ("captured_O2", &c[..]),
         ("captured_cxx", &cxx[..]),
         ("captured_rust", &rust[..]),
         ("captured_rust_O0", &rust[..]),
-    ] {
+    ]) {
         let watch = if artifact.starts_with("captured_O") {
             6
         } else {

@@ -1,14 +1,14 @@
 //! A fixture stopped at `stop_here`, as a core file that gdb saved: the `Machine` and the `AddressSpace` of these tests.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
 use debuginfo::{AddressSpace, Certainty, Machine, Mapped, Module, Register, Unknown};
+use e2e::fixture_artifact;
 use object::Endianness;
 use object::elf::{FileHeader64, NT_FILE, PT_LOAD};
 use object::read::elf::{FileHeader, ProgramHeader};
-use tempfile::TempDir;
 
 /// One program at one moment.
 pub struct Snapshot {
@@ -20,23 +20,6 @@ pub struct Snapshot {
     pub said: String,
     /// The program's output, if requested.
     pub printed: String,
-    /// Holds the program, which the space's module maps.
-    _dir: TempDir,
-}
-
-/// Builds `artifact` of a fixture with the very command that its `build` names.
-fn build(fixture: &str, artifact: &str, out: &Path) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../fixtures")
-        .join(fixture);
-    let lines = std::fs::read_to_string(folder.join("build")).expect("a fixture's build");
-    let prefix = format!("{artifact}: ");
-    let command = lines.lines().find_map(|l| l.strip_prefix(&prefix));
-    let command = command.expect("the fixture has this artifact");
-    let mut shell = Command::new("sh");
-    shell.args(["-e", "-c", command]).current_dir(&folder);
-    run(shell.env("OUT", out));
-    out.join(artifact)
 }
 
 fn run(command: &mut Command) -> String {
@@ -49,13 +32,13 @@ fn run(command: &mut Command) -> String {
 }
 
 impl Snapshot {
-    /// Builds and stops one; gdb lists the members of `*everything` if `members`.
+    /// Stops one; gdb lists the members of `*everything` if `members`.
     pub fn take(fixture: &str, artifact: &str, members: bool) -> Snapshot {
         let dir = tempfile::Builder::new()
             .prefix("debuginfo-containers-")
             .tempdir();
         let dir = dir.expect("a temporary directory");
-        let program = build(fixture, artifact, dir.path());
+        let program = fixture_artifact(fixture, artifact);
         let core = dir.path().join("core");
         let output = dir.path().join("output");
         let script =
@@ -75,7 +58,6 @@ impl Snapshot {
             space,
             said,
             printed: std::fs::read_to_string(&output).unwrap_or_default(),
-            _dir: dir,
         }
     }
 }
