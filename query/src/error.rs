@@ -1,6 +1,7 @@
 //! The errors of a query, each with its place in the question and the next step.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use datafusion::error::DataFusionError;
@@ -135,20 +136,34 @@ impl Error {
 }
 
 impl Error {
-    /// Returns the error of a sealed file that cannot be read. Who checked its bytes may have found damage.
+    /// Returns the error of a sealed file that cannot be read. Our own reader, which checks its bytes, may have found damage.
     pub(crate) fn of_part(path: &Path, source: ParquetError) -> Self {
-        let source = match source {
-            ParquetError::External(inner) => match inner.downcast::<store::Error>() {
-                Ok(own) => return Self::Store(*own),
-                Err(inner) => ParquetError::External(inner),
+        match of_reader(source) {
+            Ok(own) => Self::Store(own),
+            Err(source) => Self::Part {
+                path: path.to_path_buf(),
+                source,
             },
-            source => source,
-        };
-        Self::Part {
-            path: path.to_path_buf(),
-            source,
         }
     }
+}
+
+/// Returns the error of our own reader that Parquet wraps, as it is or as one of reading.
+fn of_reader(source: ParquetError) -> std::result::Result<store::Error, ParquetError> {
+    let inner = match source {
+        ParquetError::External(inner) => inner,
+        source => return Err(source),
+    };
+    let inner = match inner.downcast::<store::Error>() {
+        Ok(own) => return Ok(*own),
+        Err(inner) => inner,
+    };
+    let read = match inner.downcast::<io::Error>() {
+        Ok(read) => read,
+        Err(inner) => return Err(ParquetError::External(inner)),
+    };
+    let read = (*read).downcast::<store::Error>();
+    read.map_err(|read| ParquetError::External(Box::new(read)))
 }
 
 /// Returns the message of an error of `store` with its causes as a sentence: some messages are sentences, others name

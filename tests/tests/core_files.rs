@@ -554,6 +554,35 @@ fn it_is_a_recording_for_every_command() {
     assert_eq!(text.trim(), "$1 = {11, 22, 300, 44}", "{errors}");
 }
 
+/// A debugger can write a core file at a signal and then let the program go on: the file does not say that the signal ended it.
+#[test]
+fn a_core_file_of_a_debugger_does_not_say_that_the_program_ended() {
+    let scratch = Scratch::new("core-of-gdb");
+    let program = fixture_artifact("core_files", "crash_c");
+    let path = program.to_str().expect("text");
+    let said = gdb(scratch.path(), &[path], &["run", "generate-core-file made"]);
+    let made = scratch.join("made");
+    assert!(made.is_file(), "{said}");
+    let asked = |words: &[&str]| {
+        let words = [&["overview", made.to_str().expect("text")], words].concat();
+        let ended = command(&scratch, &words).run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        ended.text()
+    };
+    let text = asked(&[]);
+    let head = "was stopped by SIGSEGV when a tool wrote this core file; it may have gone on";
+    assert!(text.contains(head), "{text}");
+    assert!(
+        text.contains("\nStopped by SIGSEGV at address 0x0"),
+        "{text}"
+    );
+    assert!(!text.to_lowercase().contains("ended by"), "{text}");
+    let json: Value = serde_json::from_str(&asked(&["--json"])).expect("JSON");
+    let ending = &json["result"]["ending"];
+    assert_eq!(ending["signal"], "SIGSEGV", "{ending:#}");
+    assert_eq!(ending["has_ended"], false, "{ending:#}");
+}
+
 /// The session of a core file is where the program died, and so is SQL that names no event.
 #[test]
 fn a_session_of_a_core_file_is_at_its_end() {

@@ -142,6 +142,13 @@ fn a_deadlock_is_told_first() {
     assert_eq!(circle.len(), 2);
     assert_eq!(circle[0]["who"]["owner"], circle[1]["who"]["tid"]);
     assert_eq!(circle[1]["who"]["owner"], circle[0]["who"]["tid"]);
+    // Both had their locks until the end.
+    for waiter in circle {
+        let locks = found["result"]["locks"].as_array().expect("a list");
+        let of = locks.iter().find(|lock| lock["lock"] == waiter["lock"]);
+        let holds = &of.expect("it is there")["holds"];
+        assert_eq!(holds["longest"]["tid"], waiter["who"]["owner"], "{holds:#}");
+    }
 }
 
 #[test]

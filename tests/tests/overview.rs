@@ -812,8 +812,67 @@ fn what_a_debugger_had_the_program_call_is_not_the_programs() {
         }
         let taken = functions.iter().find(|f| f["function"] == "take");
         assert_eq!(taken.map(|f| &f["calls"]), Some(&20.into()), "{json:#}");
+        // A report leaves them out, too.
+        let report = recording.command("report", &["--json"]).result();
+        let functions = report["functions"].as_array().expect("a list");
+        for function in functions {
+            assert!(
+                function["self_ns"].as_u64() < Some(500_000_000),
+                "{report:#}"
+            );
+        }
+        let taken = functions.iter().find(|f| f["function"] == "take");
+        assert_eq!(taken.map(|f| &f["calls"]), Some(&20.into()), "{report:#}");
     };
     check();
     assert_eq!(live.run_to_end(), 0);
     check();
+}
+
+/// Leaves as many blocks of 40 bytes as it is told, one of 12 bytes, and the buffer of its output.
+const LEAVES: &str = r#"#include <stdio.h>
+#include <stdlib.h>
+struct node { struct node *next; char text[32]; };
+static struct node *list;
+__attribute__((noinline)) static void keep(void) {
+  struct node *made = malloc(sizeof *made);
+  made->next = list;
+  list = made;
+}
+int main(int argc, char **argv) {
+  int count = atoi(argv[1]);
+  for (int i = 0; i < count; i++) keep();
+  void *other = malloc(500);
+  free(other);
+  if (count > 0) list->next = malloc(12);
+  puts("done");
+  return 0;
+}
+"#;
+
+#[test]
+fn blocks_that_were_never_freed_are_told_without_those_of_the_c_library() {
+    let scratch = Scratch::new("overview-leaves");
+    let program = compiled(&scratch, "leaves.c", LEAVES, &["-O0", "-g"]);
+    let recorded = Recorded::of_program(scratch, &program, &["7"], &["--memory"]);
+    let text = recorded.text();
+    let first = recorded.number("select min(seq) from allocations where size = 40");
+    let told = format!(
+        "  8 blocks, 292 bytes, still allocated at exit; most from keep (leaves.c:6) < main (leaves.c:12), seq {first}\n"
+    );
+    assert!(text.contains(&format!("\nUnusual\n{told}")), "{told}{text}");
+    assert!(text.contains("hindsight report rec --memory"), "{text}");
+    let json = recorded.json();
+    let left = &json["unusual"][0];
+    assert_eq!(left["what"], "still_allocated", "{json:#}");
+    assert_eq!((&left["blocks"], &left["bytes"]), (&8.into(), &292.into()));
+}
+
+#[test]
+fn a_program_that_frees_all_its_blocks_is_told_nothing_of_them() {
+    let scratch = Scratch::new("overview-leaves-none");
+    let program = compiled(&scratch, "leaves.c", LEAVES, &["-O0", "-g"]);
+    let recorded = Recorded::of_program(scratch, &program, &["0"], &["--memory"]);
+    let text = recorded.text();
+    assert!(!text.contains("allocated at exit"), "{text}");
 }

@@ -43,7 +43,7 @@ enum Action {
 
 impl Tool for Full {
     const NAME: &'static str = "debug_full";
-    const DOC: &'static str = "From a stop, record every instruction of the thread, up to the next stop at the latest. Afterwards debug_history, debug_goto, debug_state, debug_sql and all others that ask the past know everything at each of them, and nothing before them, until the program moves on or action off: each seq, that of this answer too, is then one of their own recording. Some 20,000 instructions take a second; after timeoutMs it goes on with status running, until action off ends it.";
+    const DOC: &'static str = "Record every instruction of a stopped thread, until its next stop at the latest. Afterwards debug_history, debug_goto, debug_state, debug_sql and the other tools that ask about the past know each of these instructions, and nothing before them. This lasts until the program moves on or action off. Each seq, that of this answer too, is then one of this recording. 20,000 instructions take about a second. After timeoutMs the status is running, and recording goes on until action off ends it.";
     const READ_ONLY: bool = false;
     const ABOUT: About = About::Session;
     type Args = Args;

@@ -47,14 +47,16 @@ impl Frame {
         self.with_name(&short_name(&self.function))
     }
 
+    /// Tells whether its source is known and the program's own.
+    pub(crate) fn is_own(&self) -> bool {
+        let file = self.file.as_deref();
+        file.is_some_and(|file| !is_library_source(file))
+    }
+
     /// Returns frames from the first one on whose source is the program's own; all if none is.
     #[must_use]
     pub fn from_own_code(frames: &[Frame]) -> &[Frame] {
-        let is_own = |frame: &Frame| {
-            let file = frame.file.as_deref();
-            file.is_some_and(|file| !is_library_source(file))
-        };
-        let first = frames.iter().position(is_own);
+        let first = frames.iter().position(Frame::is_own);
         &frames[first.unwrap_or(0)..]
     }
 

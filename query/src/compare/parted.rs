@@ -475,34 +475,31 @@ fn following(side: &Side<'_>, sight: &Sight, rows: &[Row]) -> Result<Vec<CallLin
     lines.take(AROUND).collect()
 }
 
-/// Says where two threads parted.
-///
-/// # Errors
-/// A recording cannot be read.
-pub fn parting(
-    a: (&Side<'_>, u32),
-    b: (&Side<'_>, u32),
-    parted: &Parted,
+/// Returns how many of the calls that were open, outermost first, are the same in both recordings.
+fn alike(
+    (a, own): (&Side<'_>, &[Frame]),
+    (b, other): (&Side<'_>, &[Frame]),
+    is_exact: bool,
     derived: Option<&Derived<'_>>,
-) -> Result<Parting> {
-    let open = |side: &Side<'_>, row: Option<Row>| {
-        row.map_or(Ok(Vec::new()), |row| frames(side, row.start))
-    };
-    let (own, other) = (open(a.0, parted.a)?, open(b.0, parted.b)?);
-    let pairs = own.iter().zip(&other);
+) -> usize {
     let are_made = |own: &ReadCall, other: &ReadCall| {
-        derived.is_some_and(|derived| derived.has_same_args(own, other, parted.is_exact))
+        derived.is_some_and(|derived| derived.has_same_args(own, other, is_exact))
     };
     let has_same_args = |own: &Frame, other: &Frame| {
-        let has_same_slots = || slots::have_same_slots((a.0, &own.call), (b.0, &other.call));
-        match own.args.is_same(other.args, parted.is_exact) {
-            true => !parted.is_exact || has_same_slots(),
+        let has_same_slots = || slots::have_same_slots((a, &own.call), (b, &other.call));
+        match own.args.is_same(other.args, is_exact) {
+            true => !is_exact || has_same_slots(),
             false => are_made(&own.call, &other.call),
         }
     };
-    let common = pairs
+    let pairs = own.iter().zip(other);
+    pairs
         .take_while(|(own, other)| own.number == other.number && has_same_args(own, other))
-        .count();
+        .count()
+}
+
+/// Returns which of the open calls differs, of which the first `common` are the same, and how.
+fn place(own: &[Frame], other: &[Frame], common: usize, parted: &Parted) -> (usize, How) {
     let is_same_call = common > 0 && common == own.len() && common == other.len();
     let differs = match (own.len(), other.len()) {
         _ if is_same_call => common - 1,
@@ -519,6 +516,41 @@ pub fn parting(
         (Some(a), Some(b)) if a.number == b.number => How::Arguments,
         _ => How::Call,
     };
+    (differs, how)
+}
+
+/// Returns the results of two calls that ended differently, where both are known.
+fn results(
+    a: (&Side<'_>, &Frame),
+    b: (&Side<'_>, &Frame),
+    sights: (&Sight, &Sight),
+    is_exact: bool,
+) -> Vec<Values> {
+    let calls = sights.0.call.as_ref().zip(sights.1.call.as_ref());
+    let result = calls.map(|(x, y)| Values {
+        name: "result".to_owned(),
+        a: result_of(a.0, x, &a.1.call, is_exact),
+        b: result_of(b.0, y, &b.1.call, is_exact),
+    });
+    result.into_iter().collect()
+}
+
+/// Says where two threads parted.
+///
+/// # Errors
+/// A recording cannot be read.
+pub fn parting(
+    a: (&Side<'_>, u32),
+    b: (&Side<'_>, u32),
+    parted: &Parted,
+    derived: Option<&Derived<'_>>,
+) -> Result<Parting> {
+    let open = |side: &Side<'_>, row: Option<Row>| {
+        row.map_or(Ok(Vec::new()), |row| frames(side, row.start))
+    };
+    let (own, other) = (open(a.0, parted.a)?, open(b.0, parted.b)?);
+    let common = alike((a.0, &own), (b.0, &other), parted.is_exact, derived);
+    let (differs, how) = place(&own, &other, common, parted);
     let is_result = how == How::Result;
     let number = match is_result {
         true => own.last().map(|frame| frame.number),
@@ -531,22 +563,17 @@ pub fn parting(
     let mut sight_b = sight(b.0, b.1, &other, differs, is_result)?;
     sight_a.after = following(a.0, &sight_a, &parted.after[0])?;
     sight_b.after = following(b.0, &sight_b, &parted.after[1])?;
-    let mut differing = match (own.get(differs), other.get(differs)) {
-        (Some(x), Some(y)) if how == How::Arguments || how == How::Start => {
+    let calls = own.get(differs).zip(other.get(differs));
+    let values = match (how, calls) {
+        (How::Arguments | How::Start, Some((x, y))) => {
             values((a.0, &x.call), (b.0, &y.call), parted.is_exact)
+        }
+        (How::Result, Some((x, y))) => {
+            let sights = (&sight_a, &sight_b);
+            results((a.0, x), (b.0, y), sights, parted.is_exact)
         }
         _ => Vec::new(),
     };
-    let calls = (own.get(differs), other.get(differs));
-    if let (How::Result, Some(x), Some(y), (Some(own), Some(other))) =
-        (how, &sight_a.call, &sight_b.call, calls)
-    {
-        differing.push(Values {
-            name: "result".to_owned(),
-            a: result_of(a.0, x, &own.call, parted.is_exact),
-            b: result_of(b.0, y, &other.call, parted.is_exact),
-        });
-    }
     let by = match is_result {
         true => Some(differs),
         false => differs.checked_sub(1),
@@ -571,7 +598,7 @@ pub fn parting(
         a: sight_a,
         b: sight_b,
         before: before.collect::<Result<_>>()?,
-        values: differing,
+        values,
         addresses: addresses.unwrap_or_default(),
         held,
     })

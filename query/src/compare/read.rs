@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Int32Type, Int64Type};
+use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::file::metadata::PageIndexPolicy;
+use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
 use store::Reader;
 use store::columns::CheckedFile;
@@ -22,6 +24,8 @@ use crate::parts::has_only_entries;
 
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 8192;
+/// Bytes of a damaged file that are checked at a time.
+const CHECKED_BYTES: u64 = 1 << 20;
 
 /// Columns that are always read.
 const PLACES: [&str; 5] = ["end_seq", "start_seq", "function_id", "tid", "unwound"];
@@ -169,15 +173,15 @@ pub struct Batch {
     only_entries: bool,
 }
 
-/// Says what is wrong with a file whose rows cannot be read, in the words of who checked its bytes.
-fn damaged(error: &arrow::error::ArrowError) -> Error {
-    let message = error.to_string();
-    let own = message.rsplit("External: ").next().unwrap_or_default();
-    Error::NotComparable {
-        message: own.to_owned(),
-        hint: Some(
-            "run \"hindsight check\" for a full report and restore the file from a copy".to_owned(),
-        ),
+/// Says why rows of a file cannot be read. Arrow passes an error of Parquet on as a text, so the file itself is asked what is
+/// damaged.
+fn unreadable(file: &CheckedFile, error: ArrowError) -> Error {
+    let length = file.len();
+    let pieces = (0..length).step_by(CHECKED_BYTES as usize);
+    let read = |start: u64| file.get_bytes(start, CHECKED_BYTES.min(length - start) as usize);
+    match pieces.map(read).find_map(|piece| piece.err()) {
+        Some(damage) => Error::of_part(file.path(), damage),
+        None => Error::Arrow(error),
     }
 }
 
@@ -210,7 +214,7 @@ impl Calls<'_> {
                     only_entries: self.only_entries,
                     ..Batch::of(
                         self.at,
-                        &batch.map_err(|error| damaged(&error))?,
+                        &batch.map_err(|error| unreadable(file, error))?,
                         self.files,
                     )
                 };

@@ -80,16 +80,21 @@ impl ScalarUDFImpl for Outs {
         let ends = arrays[1].as_primitive::<Int64Type>();
         let mut texts = StringViewBuilder::with_capacity(rows);
         let mut states = CallTexts::new(&self.states);
-        for row in 0..rows {
+        let names = |row: usize| {
             let is_known = ids.is_valid(row) && ends.is_valid(row);
             let function = match is_known {
                 true => self.definitions.function(ids.value(row) as usize),
                 false => None,
             };
-            let names = function.map(addresses).filter(|names| !names.is_empty());
-            let text = names.and_then(|names| states.outs(ends.value(row) as u64, &names));
+            function.map(addresses).filter(|names| !names.is_empty())
+        };
+        let end = |row: usize| ends.value(row) as u64;
+        let turn = self.states.turn(rows, |row| names(row).map(|_| end(row)));
+        for row in turn.rows(rows) {
+            let text = names(row).and_then(|names| states.outs(end(row), &names));
             texts.append_option(text);
         }
-        Ok(ColumnarValue::Array(Arc::new(texts.finish())))
+        let texts = turn.restored(Arc::new(texts.finish()))?;
+        Ok(ColumnarValue::Array(texts))
     }
 }

@@ -139,7 +139,14 @@ impl ScalarUDFImpl for RetText {
         let [ends, rax, xmm] = [1, 2, 3].map(|at| arrays[at].as_primitive::<Int64Type>());
         let mut texts = StringViewBuilder::with_capacity(rows);
         let mut states = CallTexts::new(&self.states);
-        for row in 0..rows {
+        let asks = |row: usize| {
+            let is_there = ids.is_valid(row) && ends.is_valid(row) && rax.is_valid(row);
+            let function = is_there.then(|| self.definitions.function(ids.value(row) as usize));
+            let way = function.flatten().map(way);
+            (way == Some(Way::State)).then(|| ends.value(row) as u64)
+        };
+        let turn = self.states.turn(rows, asks);
+        for row in turn.rows(rows) {
             // An unfinished call returned nothing, and neither did an unwound one.
             if ids.is_null(row) || ends.is_null(row) || rax.is_null(row) {
                 texts.append_null();
@@ -154,6 +161,7 @@ impl ScalarUDFImpl for RetText {
                 false => texts.append_value(&text),
             }
         }
-        Ok(ColumnarValue::Array(Arc::new(texts.finish())))
+        let texts = turn.restored(Arc::new(texts.finish()))?;
+        Ok(ColumnarValue::Array(texts))
     }
 }

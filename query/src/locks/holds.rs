@@ -78,7 +78,8 @@ pub struct Wish {
     pub contended: Option<bool>,
     /// The thread had this lock already.
     pub is_again: bool,
-    /// The time of the unlock is unknown: it is one of Rust's locks.
+    /// The time of the unlock is unknown: it is one of Rust's locks, or another thread has taken it since without a recorded
+    /// unlock.
     pub is_open: bool,
     /// The function that wanted it, and the path to the call.
     pub by: (u32, u32),
@@ -112,6 +113,15 @@ impl Wish {
     #[must_use]
     pub fn hold_ns(&self) -> Option<i64> {
         Some(self.released?.ts_ns - self.acquired()?.ts_ns)
+    }
+
+    /// Returns how long it held the lock, up to the recording's end at `until_ns` if it held it then; `None` if unknown.
+    #[must_use]
+    pub fn hold_until_ns(&self, until_ns: i64) -> Option<i64> {
+        match self.acquired() {
+            Some(taken) if self.is_held_at_end() => Some(until_ns - taken.ts_ns),
+            _ => self.hold_ns(),
+        }
     }
 }
 
@@ -205,15 +215,21 @@ impl Holds {
         }
     }
 
-    /// The thread releases its latest hold of this lock.
+    /// The thread releases its latest hold of this lock; without one, the hold of the thread that keeps all others out: the C
+    /// library lets a thread unlock another one's lock.
     fn release(&mut self, lock: u64, tid: u32, at: Point) {
         let Some(lock) = self.locks.get_mut(&lock) else {
             return;
         };
         let wishes = &mut self.wishes;
         let own = lock.held.iter().rposition(|held| wishes[*held].tid == tid);
-        if let Some(own) = own {
-            wishes[lock.held.remove(own)].released = Some(at);
+        let only = || {
+            lock.held
+                .iter()
+                .position(|held| wishes[*held].kind != Kind::Read)
+        };
+        if let Some(given) = own.or_else(only) {
+            wishes[lock.held.remove(given)].released = Some(at);
         }
     }
 
@@ -321,12 +337,25 @@ impl Holds {
         }
     }
 
+    /// A thread has the lock: those that it excludes no longer have it. They died, or their unlock was not recorded.
+    fn ends_others(&mut self, address: u64, tid: u32, kind: Kind) {
+        let wishes = &mut self.wishes;
+        let lock = self.locks.entry(address).or_default();
+        lock.held.retain(|held| {
+            let held = &mut wishes[*held];
+            let is_over = held.tid != tid && held.kind.keeps_out(kind);
+            held.is_open |= is_over;
+            !is_over
+        });
+    }
+
     /// The wish is fulfilled: other waiters now wait for this thread.
     fn holds(&mut self, address: u64, wish: usize) {
+        let Wish { tid, kind, .. } = self.wishes[wish];
+        self.ends_others(address, tid, kind);
         let lock = self.locks.entry(address).or_default();
         lock.held.push(wish);
         let waiting = lock.waiting.clone();
-        let Wish { tid, kind, .. } = self.wishes[wish];
         for other in waiting {
             if kind.keeps_out(self.wishes[other].kind) {
                 self.was_kept_out(other, tid);
@@ -410,6 +439,43 @@ mod tests {
         ]);
         assert_eq!((all[0].owner, all[1].owner), (None, Some(1)));
         assert!(!all[0].is_held_at_end() && all[1].is_held_at_end());
+    }
+
+    #[test]
+    fn who_has_the_lock_at_the_end_has_held_it_until_then() {
+        let all = wishes(&[
+            call(TAKES, 1, LOCK, 1, Some(2), 0),
+            call(TAKES, 2, MUTEX, 3, Some(4), 0),
+            call(Act::Gives, 2, MUTEX, 6, Some(7), 0),
+        ]);
+        let told = |wish: &Wish| (wish.hold_ns(), wish.hold_until_ns(100));
+        assert_eq!(told(&all[0]), (None, Some(80)));
+        assert_eq!(told(&all[1]), (Some(20), Some(20)));
+    }
+
+    /// A robust mutex whose owner died, and one whose memory was used again.
+    #[test]
+    fn a_lock_that_another_thread_got_later_is_not_held_until_the_end() {
+        let dead = u64::from(EOWNERDEAD);
+        let all = wishes(&[
+            call(TAKES, 1, LOCK, 1, Some(2), 0),
+            call(TAKES, 2, LOCK, 5, Some(6), dead),
+            call(TAKES, 3, LOCK, 8, None, 0),
+        ]);
+        assert_eq!((all[1].owner, all[2].owner), (Some(1), Some(2)));
+        assert!(!all[0].is_held_at_end() && all[1].is_held_at_end());
+        assert_eq!(all[0].hold_until_ns(100), None);
+    }
+
+    #[test]
+    fn a_thread_may_unlock_the_lock_of_another() {
+        let all = wishes(&[
+            call(TAKES, 1, LOCK, 1, Some(2), 0),
+            call(Act::Gives, 2, LOCK, 5, Some(6), 0),
+            call(TAKES, 3, LOCK, 8, Some(9), 0),
+        ]);
+        assert_eq!(all[0].hold_ns(), Some(30));
+        assert_eq!((all[1].owner, all[1].contended), (None, Some(false)));
     }
 
     #[test]

@@ -246,9 +246,8 @@ fn add(total: &mut LockTotal, wish: &Wish, until_ns: i64, tell: &mut Tell<'_>) {
     // Who finds it busy and goes on has not waited.
     let has_waited = wish.outcome != Outcome::Busy;
     total.contended += u64::from(has_waited && wish.contended == Some(true));
-    // A recursive lock is held from the first lock to the last unlock.
-    let hold_ns = wish.hold_ns().filter(|_| !wish.is_again);
-    // A thread may wait up to the end.
+    // A recursive lock is held from the first lock to the last unlock. A thread may hold a lock, or wait for one, up to the end.
+    let hold_ns = wish.hold_until_ns(until_ns).filter(|_| !wish.is_again);
     let waits_still = wish.outcome == Outcome::Waiting;
     let wait_ns = match waits_still {
         true => Some(until_ns - wish.begun.ts_ns),

@@ -98,8 +98,11 @@ pub enum How {
     Became,
     /// It is a core file.
     Core {
-        /// The signal that made it; `None` if a tool wrote it.
+        /// The signal that had hit the program; `None` if it has none.
         signal: Option<String>,
+        /// The signal ended the program: the kernel wrote the file. Otherwise a tool did, and the program may have
+        /// gone on.
+        has_ended: bool,
     },
     /// The recorder left it running.
     Detached,
@@ -257,11 +260,13 @@ fn of_core(source: &Source<'_>) -> Result<Option<How>> {
     if !source.timeline().is_some_and(Timeline::is_core) {
         return Ok(None);
     }
-    let sql = "select type from exceptions where signal is not null order by seq desc limit 1";
+    let sql =
+        "select type, phase from exceptions where signal is not null order by seq desc limit 1";
     let rows = source.ask(sql)?;
-    let signal = rows.first().and_then(|row| row.text(0));
+    let last = rows.first();
     Ok(Some(How::Core {
-        signal: signal.map(str::to_owned),
+        signal: last.and_then(|row| row.text(0)).map(str::to_owned),
+        has_ended: last.is_some_and(|row| row.text(1) == Some("unhandled")),
     }))
 }
 
@@ -329,7 +334,12 @@ fn crash(source: &Source<'_>, how: &How) -> Result<Option<Crash>> {
     let seq = match (told(timeline.crash())?, how) {
         (Some(seq), _) => seq,
         // If the kernel did not write it, the thread that the signal hit comes last.
-        (None, How::Core { signal: Some(_) }) => timeline.last(),
+        (
+            None,
+            How::Core {
+                signal: Some(_), ..
+            },
+        ) => timeline.last(),
         (None, _) => return Ok(None),
     };
     let threads = told(timeline.threads())?;

@@ -292,5 +292,25 @@ pub fn unusual(unusual: &Unusual) -> String {
             );
             named(&how, function, &format!(", seq {seq}"))
         }
+        Unusual::StillAllocated {
+            seq,
+            blocks,
+            bytes,
+            place,
+            is_only_place,
+            is_unsure,
+        } => {
+            let part = if *is_only_place { "all" } else { "most" };
+            let unsure = match is_unsure {
+                true => ", or freed in what is missing",
+                false => "",
+            };
+            let (blocks, bytes) = (count(*blocks, "block"), count(*bytes, "byte"));
+            joined(
+                &format!("  {blocks}, {bytes}, still allocated at exit{unsure}; {part} from "),
+                place,
+                &format!(", seq {seq}"),
+            )
+        }
     }
 }

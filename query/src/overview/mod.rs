@@ -9,6 +9,7 @@ mod ending;
 mod errors;
 mod failures;
 mod freed;
+mod left;
 mod lines;
 mod made;
 mod panic;
@@ -31,6 +32,7 @@ pub use ending::{Crash, Ending, FrameSummary, How, LAST_EXEC, Seen, goes_on_afte
 pub use errors::{ErrorLine, Errors};
 pub use failures::{FailedSyscall, FailureKind, Failures, Value};
 pub use freed::{FreedBlock, Step};
+pub(crate) use made::{Made, is_made};
 pub use program::Program;
 pub use questions::{Question, Way, candidates};
 pub use source::{By, CallLine, FileLine};
@@ -120,6 +122,10 @@ pub fn cancellable(session: &Session, recording: &str, cancel: &Cancel) -> Resul
     let time = time::time(&source, &tallies);
     let ran_ns = program.duration_ns.unwrap_or_default();
     let mut unusual = unusual::unusual(&source, &tallies, &threads, ran_ns);
+    if matches!(ending.how, How::Exited { .. }) {
+        let left = left::still_allocated(&source, program.gaps > 0)?;
+        unusual.splice(..0, left);
+    }
     if ending.has_failed() {
         // Events that happened once say more about a failure than slow calls.
         unusual.sort_by_key(|what| !matches!(what, Unusual::OnceLate { .. }));

@@ -187,6 +187,11 @@ fn of_unusual(
             command: format!("hindsight why {name} {seq}"),
             way: Way::Why(*seq),
         },
+        Unusual::StillAllocated { .. } => Question {
+            about: "who allocated the blocks that were left".to_owned(),
+            command: format!("hindsight report {name} --memory"),
+            way: Way::Memory,
+        },
     };
     all.map(question).collect()
 }

@@ -123,8 +123,15 @@ impl Overview {
             How::Killed { signal } => format!("was ended by {signal} after {ran}"),
             How::Core {
                 signal: Some(signal),
+                has_ended: true,
             } => format!("was ended by {signal}; this is its core file"),
-            How::Core { signal: None } => "a core file of it, while it ran".to_owned(),
+            How::Core {
+                signal: Some(signal),
+                has_ended: false,
+            } => format!(
+                "was stopped by {signal} when a tool wrote this core file; it may have gone on"
+            ),
+            How::Core { signal: None, .. } => "a core file of it, while it ran".to_owned(),
             How::Standing { signal } => {
                 format!("is stopped at {signal}, which will end it, after {ran}")
             }
@@ -211,11 +218,15 @@ impl Overview {
             | How::Standing { signal }
             | How::Core {
                 signal: Some(signal),
+                ..
             } => signal.as_str(),
             _ => "a signal",
         };
         let verb = match &self.ending.how {
             How::Standing { .. } => "Stands at",
+            How::Core {
+                has_ended: false, ..
+            } => "Stopped by",
             _ => "Ended by",
         };
         let address = crash.address.as_ref();

@@ -1,5 +1,5 @@
 //! What is unusual: calls far slower than the others of their function, functions that were called once and late, threads
-//! that spent long in one call.
+//! that spent long in one call, blocks that were left.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ const ALL_CALLS: u64 = 50;
 const LEAST_STAY_NS: u64 = 10_000_000;
 
 /// How names in the standard libraries of C++ and Rust begin.
-const LIBRARIES: [&str; 4] = ["std::", "core::", "alloc::", "__gnu_cxx::"];
+pub(super) const LIBRARIES: [&str; 4] = ["std::", "core::", "alloc::", "__gnu_cxx::"];
 
 /// Something unusual.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -59,6 +59,21 @@ pub enum Unusual {
         function: String,
         /// How long, in ns.
         self_ns: u64,
+    },
+    /// Blocks of the heap that the program had not freed when it exited. It may have left them on purpose.
+    StillAllocated {
+        /// The enter event of the first call that allocated such a block at `place`.
+        seq: u64,
+        /// How many blocks.
+        blocks: u64,
+        /// Their sizes, in bytes.
+        bytes: u64,
+        /// Who allocated most of the bytes, and who called that.
+        place: String,
+        /// All of them are from there.
+        is_only_place: bool,
+        /// Events are missing, in which some may have been freed.
+        is_unsure: bool,
     },
 }
 

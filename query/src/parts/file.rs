@@ -37,10 +37,8 @@ impl OpenedPart {
             file: CheckedFile::open(sealed)?,
             with_pages: OnceLock::new(),
         };
-        let footer = part.footer().map_err(|source| Error::Part {
-            path: sealed.path.clone(),
-            source,
-        })?;
+        let footer = part.footer();
+        let footer = footer.map_err(|source| Error::of_part(&sealed.path, source))?;
         Ok(Self {
             part: Arc::new(part),
             footer,

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::read::Call;
+use crate::overview::Made;
 
 /// Stretches of a thread's time: beginning and end in ns, and the sum of all before; in order, and apart.
 type Stretches = Vec<(i64, i64, i64)>;
@@ -16,6 +17,8 @@ pub struct Away {
     held: FxHashMap<u32, Stretches>,
     /// How long each thread slept until the recorder had done something, in ns. That is among the times of `held`.
     slept: FxHashMap<u32, u64>,
+    /// Calls that the debugger had threads make.
+    made: Made,
 }
 
 /// The exception of a thread that was seen last. The thread waits from then on, while memory is copied, and the pause follows.
@@ -64,12 +67,24 @@ impl Away {
             until_ns,
             held: by_thread,
             slept: FxHashMap::default(),
+            made: Made::default(),
         }
     }
 
     /// Takes for how long the recorder let each thread sleep, in ns.
     pub fn with_sleeps(self, slept: FxHashMap<u32, u64>) -> Away {
         Away { slept, ..self }
+    }
+
+    /// Takes the calls that the debugger had threads make while they were held.
+    pub fn with_made(self, made: Made) -> Away {
+        Away { made, ..self }
+    }
+
+    /// Tells whether a call of a thread is one of these, or lies in one.
+    #[inline]
+    pub fn is_made(&self, tid: u32, start: u64) -> bool {
+        !self.made.is_empty() && self.made.has(tid, start)
     }
 
     /// Returns for how long a thread slept until the recorder had done something, in ns.

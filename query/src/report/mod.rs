@@ -13,6 +13,7 @@ mod paths;
 mod read;
 mod source;
 mod speedscope;
+mod stops;
 mod tree;
 mod waits;
 mod walk;

@@ -269,10 +269,7 @@ impl Groups {
 }
 
 fn failed(part: &PartFile, source: ParquetError) -> Error {
-    Error::Part {
-        path: part.path().to_path_buf(),
-        source,
-    }
+    Error::of_part(part.path(), source)
 }
 
 fn decoded(

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use replay::Timeline;
-use rustc_hash::FxHashMap;
 use store::columns::EventsFile;
 
-use super::away::{Away, Raised};
+use super::away::Away;
+use super::stops::Stops;
 use crate::asking::execution;
 use crate::definitions::Definitions;
 use crate::error::Result;
@@ -90,41 +90,14 @@ impl Source {
                 .ended_ns()
                 .map_err(|error| execution(failed(error)))?,
         };
-        let mut stopped: FxHashMap<u32, i64> = FxHashMap::default();
-        let mut raised = Raised::default();
-        let mut held = Vec::new();
-        let mut slept: FxHashMap<u32, u64> = FxHashMap::default();
+        let mut stops = Stops::default();
         let filled = reader.parts().iter().filter(|part| part.part.events > 0);
         for part in filled {
             let file = EventsFile::open(&part.events)?;
             for page in 0..file.pages().len() {
-                let mut waits = Vec::new();
-                file.heads(page, |event| match (event.tid, event.kind) {
-                    (Some(_), "arming" | "ring_wait") => waits.push(event.seq),
-                    (Some(tid), "exception") => raised = Raised::new(tid, event.seq, event.ts_ns),
-                    (Some(tid), "pause") => {
-                        let since = raised.stopped_ns(tid, event.seq, event.ts_ns);
-                        stopped.entry(tid).or_insert(since);
-                    }
-                    (Some(tid), "resume") => {
-                        let since = stopped.remove(&tid);
-                        held.extend(since.map(|since| (tid, since, event.ts_ns)));
-                    }
-                    _ => {}
-                })?;
-                for wait in file.events(page, &waits)? {
-                    if let (Some(tid), Some(ns)) = (wait.tid, wait.value) {
-                        held.push((tid, wait.ts_ns - ns, wait.ts_ns));
-                        *slept.entry(tid).or_default() += u64::try_from(ns).unwrap_or(0);
-                    }
-                }
+                stops.read(&file, page)?;
             }
         }
-        held.extend(
-            stopped
-                .into_iter()
-                .map(|(tid, since)| (tid, since, until_ns)),
-        );
-        Ok(Away::new(until_ns, held).with_sleeps(slept))
+        Ok(stops.away(until_ns))
     }
 }

@@ -206,6 +206,9 @@ impl<'a> Walk<'a> {
 
     #[inline]
     fn add_call(&mut self, call: &Call) {
+        if self.away.is_made(call.tid, call.start) {
+            return self.leave_out(call);
+        }
         let index = self.thread(call.tid);
         let around = self.make_room(index, call);
         let (node, is_new) = self.tree.child(around.node, call.function);
@@ -235,6 +238,25 @@ impl<'a> Walk<'a> {
         };
         thread.stacks[thread.current].frames.push(frame);
         self.count(call, &frame, &around);
+    }
+
+    /// Leaves out a call that the debugger had the thread make: it is none of the program's. The call in which the thread stood gets
+    /// the time back that it counted for this one; it was held then.
+    #[cold]
+    fn leave_out(&mut self, call: &Call) {
+        let is_counted = call.end.is_some();
+        let Some(parent) = call.parent.filter(|_| is_counted) else {
+            return;
+        };
+        if self.away.is_made(call.tid, parent) {
+            return;
+        }
+        let index = self.thread(call.tid);
+        let around = self.make_room(index, call);
+        if around.function != NONE {
+            self.functions[around.function as usize].self_ns += call.dur_ns;
+            self.tree.node(around.node).self_ns += call.dur_ns;
+        }
     }
 
     /// Adds a call's times to its totals, and takes what its caller counted of it for more or less than it is.

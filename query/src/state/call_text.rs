@@ -99,6 +99,19 @@ impl<'s> CallTexts<'s> {
 
     /// Returns the result of the call that event `seq` left, if it is known.
     pub fn result(&mut self, seq: u64) -> Option<String> {
+        let rerun = self.states.rerun();
+        if let Some(kept) = rerun.and_then(|rerun| rerun.result(seq)) {
+            return Some(kept);
+        }
+        let text = self.read_result(seq)?;
+        // What is unknown may be so only because a question took too long.
+        if let Some(rerun) = rerun.filter(|_| !text.contains(UNKNOWN)) {
+            rerun.keep_result(seq, &text);
+        }
+        Some(text)
+    }
+
+    fn read_result(&mut self, seq: u64) -> Option<String> {
         let timeline = self.states.timeline().ok()?;
         let event = timeline.event(seq).ok()?;
         let Event::Leave(call) = event else {

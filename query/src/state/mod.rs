@@ -7,6 +7,7 @@
 mod call_text;
 mod history;
 mod moment;
+mod rerun;
 mod scalar;
 mod table;
 mod traces;
@@ -22,10 +23,12 @@ use debuginfo::Diagnostic;
 use replay::Timeline;
 use store::Reader;
 
+use rerun::Rerun;
 use traces::KeptTraces;
 
 pub use call_text::{CallTexts, Extent};
 pub(crate) use moment::innermost_value;
+pub(crate) use rerun::Turn;
 
 /// A recording whose timeline is made on first use.
 #[derive(Clone, Debug)]
@@ -38,6 +41,8 @@ struct Inner {
     reader: Option<Arc<Reader>>,
     timeline: OnceLock<std::result::Result<Timeline, Diagnostic>>,
     traces: KeptTraces,
+    /// `None`: not every instruction is recorded.
+    rerun: Option<Rerun>,
 }
 
 impl std::fmt::Debug for Inner {
@@ -61,8 +66,11 @@ impl States {
     }
 
     fn of(reader: Option<Arc<Reader>>) -> Self {
+        let recording = reader.as_ref().map(|reader| reader.recording());
+        let is_full = recording.is_some_and(|own| own.manifest().settings.has_every_instruction());
         Self {
             inner: Arc::new(Inner {
+                rerun: is_full.then(Rerun::default),
                 reader,
                 timeline: OnceLock::new(),
                 traces: KeptTraces::default(),
@@ -100,6 +108,17 @@ impl States {
     /// Returns the frames that batches of rows keep.
     fn traces(&self) -> &KeptTraces {
         &self.inner.traces
+    }
+
+    /// Begins to compute a batch of rows: in the order of the moments that they ask about, and while no other batch asks, if the program
+    /// is run again for each of them. `seq` returns the event of a row, if the row asks about one.
+    pub(crate) fn turn(&self, rows: usize, seq: impl Fn(usize) -> Option<u64>) -> Turn<'_> {
+        let rerun = self.inner.rerun.as_ref();
+        rerun.map_or_else(Turn::default, |rerun| rerun.turn(rows, seq))
+    }
+
+    fn rerun(&self) -> Option<&Rerun> {
+        self.inner.rerun.as_ref()
     }
 
     /// Returns the timeline.

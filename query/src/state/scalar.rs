@@ -19,7 +19,7 @@ use expr::Expr;
 use replay::{Instant, Parameters, Places, Target, Timeline};
 use rustc_hash::FxHashMap;
 
-use super::{States, failed, moment, told};
+use super::{States, Turn, failed, moment, told};
 
 /// Most bytes that `mem` returns for a row.
 const MAX_LEN: i64 = 1 << 20;
@@ -144,6 +144,8 @@ struct Batch<'a> {
     steps: Vec<u64>,
     /// The rows in the order of their events.
     order: Vec<usize>,
+    /// No other batch asks meanwhile.
+    _turn: Turn<'a>,
 }
 
 impl<'a> Batch<'a> {
@@ -166,6 +168,7 @@ impl<'a> Batch<'a> {
         };
         let mut order: Vec<usize> = (0..seqs.len()).collect();
         order.sort_unstable_by_key(|row| (seqs[*row], steps[*row]));
+        let turn = states.turn(seqs.len(), |row| seqs[row]);
         Ok(Batch {
             states,
             timeline,
@@ -173,6 +176,7 @@ impl<'a> Batch<'a> {
             seqs,
             steps,
             order,
+            _turn: turn,
         })
     }
 

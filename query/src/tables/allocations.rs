@@ -24,7 +24,7 @@ pub const DOC: TableDoc = TableDoc {
         ("addr", "address of its first byte"),
         (
             "size",
-            "how many bytes were requested, of a mapping whole pages; null if it was made before the recording",
+            "how many bytes were requested, of a mapping whole pages; null if no recorded call made it",
         ),
         (
             "function",

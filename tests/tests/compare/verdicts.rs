@@ -414,7 +414,7 @@ fn what_cannot_be_compared_is_refused_with_the_reason() {
         bytes[100] ^= 0xff;
         bytes
     });
-    let why = "changed.hindsight/columns/calls-000000.parquet is damaged at offset 0";
+    let why = "error: changed.hindsight/columns/calls-000000.parquet is damaged at offset 0";
     refused("one", "changed", why);
     ends_with(&compare(&scratch, &["one", "missing"]), 2);
     ends_with(&compare(&scratch, &["one"]), 2);

@@ -31,7 +31,7 @@ use self::text::{OfCall, write_args};
 pub use self::text::{of_call, one_of_call};
 use super::needed::Needed;
 use crate::definitions::Definitions;
-use crate::state::{CallTexts, Extent, States};
+use crate::state::{CallTexts, Extent, States, Turn};
 
 /// `arguments(function_id, a0..a5, x0..x7)`, and `start_seq` if states are used.
 #[derive(Debug, Clone)]
@@ -187,18 +187,22 @@ impl ScalarUDFImpl for Args {
         let mut states = self.asked.as_ref().map(|a| CallTexts::new(&a.states));
         let seqs = args.args.get(1 + INT_REGISTERS.len() + SSE_REGISTERS);
         let seqs = seqs.map(Column::<Int64Type>::of);
-        for row in 0..rows {
+        let seq = |row| Some(seqs.as_ref()?.at(row)? as u64);
+        let turn = match &self.asked {
+            Some(asked) => asked.states.turn(rows, seq),
+            None => Turn::default(),
+        };
+        for row in turn.rows(rows) {
             let Some(id) = ids.at(row) else {
                 texts.append_null();
                 continue;
             };
             text.clear();
             let registers = columns.at(row);
-            let seq = seqs.as_ref().and_then(|seqs| seqs.at(row));
-            let states = self.asked.as_ref().zip(states.as_mut()).zip(seq);
+            let states = self.asked.as_ref().zip(states.as_mut()).zip(seq(row));
             let mut known = OfCall {
                 definitions: &self.definitions,
-                states: states.map(|((asked, texts), seq)| (asked, texts, seq as u64)),
+                states: states.map(|((asked, texts), seq)| (asked, texts, seq)),
             };
             write_args(
                 &mut text,
@@ -208,6 +212,7 @@ impl ScalarUDFImpl for Args {
             );
             texts.append_value(&text);
         }
-        Ok(ColumnarValue::Array(Arc::new(texts.finish())))
+        let texts = turn.restored(Arc::new(texts.finish()))?;
+        Ok(ColumnarValue::Array(texts))
     }
 }
