@@ -22,7 +22,7 @@ const SUBJECTS: [(&str, &str); 28] = [
     ("display", "display"),
     ("dll", "info-shared"),
     ("files", "info-shared"),
-    ("frame", "frame"),
+    ("frame", "info-frame"),
     ("functions", "info-functions"),
     ("handle", "info-signals"),
     ("inferiors", "status"),
@@ -101,6 +101,10 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
     match verb {
         "info" | "inf" | "i" => about(rest).unwrap_or(words),
         "bt" | "backtrace" => backtrace(&words),
+        // gdb's is a backtrace; ours takes no number.
+        "where" if rest.first().is_some_and(|word| is_of_backtrace(word)) => {
+            backtrace(&put("backtrace", rest))
+        }
         "thread" | "thr" => threads(rest).unwrap_or(words),
         "thread-apply" => applied(rest),
         "taas" if !rest.is_empty() => {
@@ -124,10 +128,7 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
         "step" | "next" if rest.first().is_some_and(|word| word == "back") => {
             put(&format!("{verb}-back"), &rest[1..])
         }
-        "frame" | "f" if rest.len() > 1 && rest[0] == "function" => {
-            put("frame --function", &rest[1..])
-        }
-        "frame" | "f" if rest.len() > 1 && rest[0] == "level" => put("frame", &rest[1..]),
+        "frame" | "f" => put("frame", &a_frame(rest)),
         // gdb's is about a value; without one, it is what the program has printed.
         "output" if rest.first().is_some_and(|word| !word.starts_with('-')) => put("print", rest),
         "watch" => put(verb, behind_location(rest)),
@@ -290,12 +291,27 @@ fn about(words: &[String]) -> Option<Vec<String>> {
         let first = begun.next()?;
         begun.all(|(_, ours)| *ours == first.1).then_some(first)
     };
-    let (_, ours) = exact.or_else(begun)?;
+    let (subject, ours) = exact.or_else(begun)?;
     let ours = ours.split(' ').map(str::to_owned);
     // gdb's "quiet" and "without symbols that nothing describes".
     let is_gdbs = |word: &&String| matches!(word.as_str(), "-q" | "-n");
     let rest = &rest[rest.iter().take_while(is_gdbs).count()..];
-    Some(ours.chain([options, rest].concat()).collect())
+    let rest = match *subject {
+        "frame" => a_frame(rest),
+        _ => rest.to_vec(),
+    };
+    Some(ours.chain([options, rest.as_slice()].concat()).collect())
+}
+
+/// What names a frame: `level 1`, `function main`, `1`.
+fn a_frame(words: &[String]) -> Vec<String> {
+    match words {
+        [level, rest @ ..] if level == "level" && !rest.is_empty() => rest.to_vec(),
+        [function, rest @ ..] if function == "function" && !rest.is_empty() => {
+            put("--function", rest)
+        }
+        _ => words.to_vec(),
+    }
 }
 
 /// Returns how many words options take at the beginning.
@@ -361,6 +377,13 @@ fn backtrace(words: &[String]) -> Vec<String> {
         }
     }
     out
+}
+
+/// Says whether a word after `where` is one of gdb's, which is a backtrace: `5`, `-5`, `full`.
+fn is_of_backtrace(word: &str) -> bool {
+    let digits = word.strip_prefix('-').unwrap_or(word);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number || digits == "full"
 }
 
 /// `thread apply all bt`, `thread apply 1 2 p x`.
@@ -590,6 +613,15 @@ mod tests {
             ("f 2", "frame 2"),
             ("frame function main", "frame --function main"),
             ("f level 1", "frame 1"),
+            ("info frame", "info-frame"),
+            ("i f 2", "info-frame 2"),
+            ("info frame level 1", "info-frame 1"),
+            ("info frame function main", "info-frame --function main"),
+            ("where", "where"),
+            ("where 3", "backtrace --limit 3"),
+            ("where -2", "backtrace --outermost 2"),
+            ("where full", "backtrace --locals"),
+            ("where --full", "where --full"),
         ] {
             assert_eq!(of(theirs), here, "{theirs}");
         }

@@ -3,6 +3,8 @@
 
 #[path = "gdb_words/breakpoints.rs"]
 mod breakpoints;
+#[path = "gdb_words/frames.rs"]
+mod frames;
 #[path = "gdb_words/instead.rs"]
 mod instead;
 #[path = "gdb_words/lists.rs"]

@@ -1,8 +1,8 @@
 //! What a session's user asks it to stop at, to log and to display.
 
 use super::{
-    Display, Displaying, Failed, Live, LiveError, ProbeId, ProbeSpec, ProbeState, ProbeView,
-    WatchedCall,
+    Condition, Display, Displaying, Failed, Live, LiveError, ProbeId, ProbeSpec, ProbeState,
+    ProbeView, WatchedCall, probes::names::check_names,
 };
 use crate::Result;
 
@@ -63,6 +63,24 @@ impl Live {
         })
     }
 
+    /// Gives a probe of a program that has ended another condition for the next run, or none.
+    ///
+    /// # Errors
+    /// There is no such probe, or the condition has a name that exists at none of its places.
+    pub fn keep_condition(&self, id: ProbeId, condition: Option<Condition>) -> Result<ProbeView> {
+        let known = self.probes().into_iter().find(|probe| probe.id == id);
+        let known = known.ok_or(LiveError::NoProbe(id))?;
+        let spec = ProbeSpec {
+            condition,
+            ..known.spec
+        };
+        check_names(&self.space(), self.kept(), &spec, &known.places)?;
+        self.change_kept(id, |probes, at| {
+            probes[at].spec = spec;
+            for_the_next_run(&mut probes[at])
+        })
+    }
+
     /// Changes a probe of a program that has ended.
     fn change_kept(
         &self,
@@ -116,12 +134,23 @@ impl Live {
         }
     }
 
-    /// Lets a probe act only after `times` more hits, which are counted as others are; 0: at the next one.
+    /// Lets a probe act only after `times` more hits, which are counted as others are; 0: at the next one. Once the program has
+    /// ended, they are hits of the next run.
     ///
     /// # Errors
     /// There is no such probe.
     pub fn pass_probe(&self, id: ProbeId, times: u64) -> Result<ProbeView> {
-        Ok(self.ask(move |tracer| tracer.pass_probe(id, times))??)
+        let passed = self.ask(move |tracer| tracer.pass_probe(id, times));
+        match passed {
+            Err(LiveError::Ended) => self.change_kept(id, |probes, at| {
+                probes[at].passed_until = match times {
+                    0 => 0,
+                    times => probes[at].hits.saturating_add(times),
+                };
+                for_the_next_run(&mut probes[at])
+            }),
+            passed => Ok(passed??),
+        }
     }
 
     /// As [`pass_probe`](Self::pass_probe); the stops at the probe that were not shown are the first of these hits, and count as shown.
@@ -177,4 +206,12 @@ impl Live {
     pub fn compile_probes(&self, on: bool) -> Result<()> {
         Ok(self.ask(move |tracer| tracer.compile_probes(on))?)
     }
+}
+
+/// Marks a probe that has changed after the end as one that the next run sets, unless it is off.
+fn for_the_next_run(probe: &mut ProbeView) -> ProbeView {
+    if probe.state != ProbeState::Disabled {
+        probe.state = ProbeState::Pending;
+    }
+    probe.clone()
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::Error;
 
 /// Commands of gdb by their names or usual abbreviations, and their names here.
-const COMMANDS: [(&str, &str); 32] = [
+const COMMANDS: [(&str, &str); 35] = [
     ("checkpoint", "note TEXT, and later goto"),
     ("clear", "break list, then break remove N"),
     ("core", "open CORE"),
@@ -26,12 +26,20 @@ const COMMANDS: [(&str, &str); 32] = [
     ),
     ("ftrace", "logpoint LOCATION \"x={x}\""),
     ("inferior", "status; --session N asks another session"),
+    ("init-if-undefined", "set $NAME VALUE"),
+    ("interrupt", "pause"),
     ("k", "stop"),
     ("macro", "print EXPRESSION; macros are not known"),
-    ("r", "continue, or restart to begin again"),
+    (
+        "r",
+        "continue, or restart to begin again; in a recording, goto first, then continue",
+    ),
     ("record", "full on, and full off"),
     ("restore", "memory write ADDRESS BYTES"),
-    ("run", "continue, or restart to begin again"),
+    (
+        "run",
+        "continue, or restart to begin again; in a recording, goto first, then continue",
+    ),
     (
         "skip",
         "finish, out of what was entered, or advance LOCATION, behind it",
@@ -42,6 +50,7 @@ const COMMANDS: [(&str, &str); 32] = [
     ("tfaas", "backtrace --all --locals"),
     ("tp", "logpoint LOCATION \"x={x}\""),
     ("tracepoint", "logpoint LOCATION \"x={x}\""),
+    ("tstatus", "logpoint list"),
     ("tstart", "logpoint LOCATION \"x={x}\""),
     ("explore", "print EXPRESSION, and ptype EXPRESSION"),
     ("add-inferior", "start PROGRAM, in a session of its own"),
@@ -54,7 +63,7 @@ const COMMANDS: [(&str, &str); 32] = [
 ];
 
 /// Commands of gdb for which there is no verb, and what does the same.
-const OTHERWISE: [(&[&str], &str); 12] = [
+const OTHERWISE: [(&[&str], &str); 13] = [
     (
         &["show"],
         "settings of gdb are not needed here: help VERB tells the options of a verb, status what runs",
@@ -96,8 +105,12 @@ const OTHERWISE: [(&[&str], &str); 12] = [
         "continue passes on the signal that stopped the program; kill in a shell sends one",
     ),
     (
-        &["unset", "path", "tty"],
+        &["unset", "path"],
         "the program has the environment of the shell that starts it; --stdin FILE is its input",
+    ),
+    (
+        &["tty"],
+        "start PROGRAM < FILE gives the program its input; output shows what it has printed",
     ),
     (
         &["apropos", "complete"],
@@ -105,8 +118,51 @@ const OTHERWISE: [(&[&str], &str); 12] = [
     ),
 ];
 
+/// Commands of gdb that are two words, of which the first alone has another meaning, and what does the same.
+const TWO_WORDS: [(&str, &str); 11] = [
+    (
+        "record delete",
+        "full off ends the recording of instructions",
+    ),
+    (
+        "record function-call-history",
+        "calls lists the recorded calls around here",
+    ),
+    ("record goto", "goto first, goto last, or goto EVENT"),
+    (
+        "record instruction-history",
+        "step-back --instruction goes back by one, disassemble shows the code",
+    ),
+    (
+        "record save",
+        "what is recorded is on the disk already; status names its folder",
+    ),
+    (
+        "show args",
+        "info proc shows the program's command line; restart keeps its arguments",
+    ),
+    (
+        "show convenience",
+        "print $NAME shows a variable that set has made",
+    ),
+    (
+        "show environment",
+        "in a shell: xargs -0 -n1 < /proc/PID/environ",
+    ),
+    ("show user", "alias lists the aliases"),
+    (
+        "show values",
+        "print $1 shows the first value again, print $ the last",
+    ),
+    ("show version", "in a shell: hindsight --version"),
+];
+
 /// Commands of gdb that begin with one of our verbs, in our spelling, and what does the same.
-const PHRASES: [(&str, &str); 13] = [
+const PHRASES: [(&str, &str); 18] = [
+    (
+        "frame address",
+        "info frame N shows the address of a frame; frame N selects one",
+    ),
     (
         "frame apply",
         "bt full shows all frames; for one: frame N, and then the command",
@@ -130,8 +186,24 @@ const PHRASES: [(&str, &str); 13] = [
     ),
     ("info os", "in a shell: ps, lsof and ss"),
     (
+        "info record",
+        "calls lists the recorded calls around here; status names the recording of a live session",
+    ),
+    (
         "info set",
         "settings of gdb are not needed here: help VERB tells the options of a verb",
+    ),
+    (
+        "info skip",
+        "nothing is skipped: finish leaves a function, advance LOCATION runs to a place",
+    ),
+    (
+        "info sources",
+        "info functions REGEX shows functions with their files; list FILE:1 shows a file",
+    ),
+    (
+        "info tracepoints",
+        "info breakpoints lists logpoints, which do the same",
     ),
     (
         "info vtbl",
@@ -168,18 +240,30 @@ fn otherwise(words: &[String]) -> Option<&'static str> {
     found.map(|(_, instead)| *instead)
 }
 
+fn of_two_words(words: &[String]) -> Option<&'static str> {
+    let phrase = words.get(..2)?.join(" ");
+    let found = TWO_WORDS.iter().find(|(command, _)| *command == phrase);
+    found.map(|(_, instead)| *instead)
+}
+
 fn without_format(words: &[String]) -> Option<&str> {
     words.first()?.split('/').next()
 }
 
 /// Returns a hint for a line at the prompt that begins with no verb.
 pub fn hint(words: &[String]) -> Option<String> {
+    if let Some(instead) = of_two_words(words) {
+        return Some(instead.to_owned());
+    }
     let ours = ours(words).map(|ours| format!("here that is: {ours}; help lists the verbs"));
     ours.or_else(|| otherwise(words).map(str::to_owned))
 }
 
 /// Returns the same for the shell, where no program runs yet.
 pub fn shell_hint(words: &[String]) -> Option<String> {
+    if let Some(instead) = of_two_words(words) {
+        return Some(instead.to_owned());
+    }
     let ours = match words.first()?.as_str() {
         "run" | "r" => Some("start PROGRAM, or restart to begin again"),
         _ => ours(words),
@@ -199,6 +283,15 @@ pub fn refusal(words: &[String]) -> Option<Error> {
         return Some(Error::usage(
             format!("source shows source code, and {file} is a file"),
             Some(format!("to run its lines: hindsight repl --script {file}")),
+        ));
+    }
+    if let [restart, number] = words
+        && restart == "restart"
+        && number.parse::<u64>().is_ok()
+    {
+        return Some(Error::usage(
+            "restart runs the program again; there are no checkpoints",
+            Some("mark a moment with note TEXT, and return to it with goto @TEXT".to_owned()),
         ));
     }
     let line = words.join(" ");
@@ -235,7 +328,10 @@ mod tests {
             told("clear f"),
             "here that is: break list, then break remove N; help lists the verbs"
         );
-        assert!(told("show args").starts_with("settings of gdb are not needed"));
+        assert!(told("show width").starts_with("settings of gdb are not needed"));
+        assert!(told("show args").starts_with("info proc shows"));
+        assert!(told("record goto begin").starts_with("goto first"));
+        assert!(told("record").starts_with("here that is: full on"));
         assert!(told("!ls -l").contains("a command of the shell"));
         assert_eq!(told("frobnicate"), "");
         let told = |line: &str| shell_hint(&words(line)).unwrap_or_default();
@@ -254,6 +350,12 @@ mod tests {
             ("frame apply all p x", "there is no \"frame apply\""),
             ("info-proc mappings", "there is no \"info proc mappings\""),
             ("info macro X", "there is no \"info macro\""),
+            ("frame address 0x1", "there is no \"frame address\""),
+            ("info record", "there is no \"info record\""),
+            (
+                "restart 1",
+                "restart runs the program again; there are no checkpoints",
+            ),
         ] {
             let refused = refusal(&words(line)).map(|error| error.to_string());
             assert_eq!(refused.as_deref(), Some(what));

@@ -109,6 +109,7 @@ fn each_command_explains_itself() {
               echo              Write a text: echo total is:\n
               info-address      Show where a variable or a function lies
               info-breakpoints  List breakpoints, watches, catchpoints and logpoints [also info-watchpoints]
+              info-frame        Show where a frame lies, what it returns to, and its saved registers
               info-functions    List the functions whose names match a regular expression
               info-line         Show which code a source line has, and which line an address has
               info-proc         Show the process: its id, command line, working directory and executable

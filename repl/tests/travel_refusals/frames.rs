@@ -56,7 +56,8 @@ fn frames_have_a_first_and_a_last() {
             error: no frame of thread 28464 is known at event 3: no recorded call is open, and registers are not known
             help: go to an event that shows one: next, or continue
               at --cmd 11: frame (exit code 2)
-            error: this is the outermost frame
+            error: no frame of thread 28464 is known at event 3: no recorded call is open, and registers are not known
+            help: go to an event that shows one: next, or continue
               at --cmd 12: up (exit code 2)
             error: no frame of thread 28464 is known at event 3: no recorded call is open, and registers are not known
             help: go to an event that shows one: next, or continue

@@ -81,8 +81,10 @@ fn what_would_change_the_program_is_refused() {
             help: name a program by its path, or one in PATH by its name
               at --cmd 16: start ./orders (exit code 4)
             error: attach needs a program that runs, and this is a recording
+            help: in a shell: hindsight attach PID
               at --cmd 17: attach 1 (exit code 1)
             error: status needs a program that runs, and this is a recording
+            help: where tells the moment, info proc the process
               at --cmd 18: status (exit code 1)
             error: a watch of a recording stops where the value changes, and takes no condition or option
             help: watch it: watch sold; or see all changes: history sold

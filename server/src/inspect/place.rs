@@ -163,11 +163,13 @@ pub fn dated_address(view: &View<'_>, text: &str) -> Result<(u64, Certainty), Fa
             }),
     };
     let address = address.map_err(|error| {
-        Failure::new(
-            Code::EvalFailed,
-            format!("{text} is not an address: {error}"),
-        )
-        .hint(format!("for its address, write &{text}"))
+        let message = format!("{text} is not an address: {error}");
+        let failure = Failure::new(Code::EvalFailed, message);
+        // A value that is not in memory has no address.
+        match value.address() {
+            Some(_) => failure.hint(format!("for its address, write &{text}")),
+            None => failure,
+        }
     });
     Ok((address?, value.certainty))
 }

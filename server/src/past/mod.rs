@@ -450,10 +450,12 @@ impl Past {
 fn in_a_recording(command: &str) -> Option<&'static str> {
     Some(match command {
         "detach" | "stop" => "close ends the session of a recording, quit leaves its prompt",
-        "handle" => "catch signal stops at signals that were recorded",
+        "attach" => "in a shell: hindsight attach PID",
+        "handle" | "info signals" => "catch signal stops at signals that were recorded",
         "jump" => "another moment: goto PLACE",
         "restart" => "record the program again: hindsight rerun RECORDING",
         "return" => "to where the call returned: finish",
+        "status" => "where tells the moment, info proc the process",
         "set" => "a variable of the session can be set: set $n 3",
         _ if command.starts_with("assigning to ") => {
             "a variable of the session can be set: set $n 3"

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     BreakReply, Call, Command, Does, Form, Needs, ProbeKind, ProbesReply, Takes, Text, Verb, Word,
-    probes,
+    probe_text, probes,
 };
 use crate::inspect;
 use crate::protocol::{Code, Failure};
@@ -27,7 +27,7 @@ pub struct ConditionArgs {
 
 impl Verb for Condition {
     const NAME: &'static str = "condition";
-    const DOC: &'static str = "Change or remove a breakpoint's condition\n\n  condition 2 i == 3     stop at breakpoint 2 only if i is 3\n  condition 2            stop there each time";
+    const DOC: &'static str = "Change or remove a breakpoint's condition\n\n  condition 2 i == 3     stop at breakpoint 2 only if i is 3\n  condition 2            stop there each time\n\nOnce the program has ended, the next run stops so, which restart begins.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     const TAKES: Takes = Takes::Expression;
@@ -42,8 +42,7 @@ impl Verb for Condition {
         }
         let session = call.live()?;
         let id = args.id;
-        let again = format!("break remove {id}, then break LOCATION if CONDITION");
-        probes::must_run_to_change(&session, &again)?;
+        probes::may_be_changed(&session)?;
         let changed = change(&session, id, condition.as_deref())?;
         Ok(BreakReply::Probes(ProbesReply {
             probes: probes::reports(&session, &[changed]),
@@ -76,10 +75,11 @@ impl Command for Condition {
         match reply {
             BreakReply::Probes(reply) => Text::lines(reply.probes.iter().map(|probe| {
                 format!(
-                    "{} {}: {}",
+                    "{} {}: {}{}",
                     probe.kind.title(),
                     probe.id,
-                    when(&probe.condition)
+                    when(&probe.condition),
+                    probe_text::in_which_run(probe)
                 )
             })),
             BreakReply::Recorded { breaks, .. } => Text::lines(
@@ -110,9 +110,14 @@ fn change(
             "watch remove {id}, then: watch EXPRESSION --condition CONDITION"
         )));
     }
+    let condition = inspect::condition(condition)?;
+    if session.has_ended() {
+        let kept = session.live.keep_condition(id, condition);
+        return kept.map_err(|error| of_recorder(&error));
+    }
     let was_enabled = view.state != recorder::live::ProbeState::Disabled;
     let spec = recorder::live::ProbeSpec {
-        condition: inspect::condition(condition)?,
+        condition,
         ..view.spec.clone()
     };
     // A probe that is set again at the same place is changed.

@@ -1,5 +1,6 @@
 //! `frame`: selects a frame, or describes the selected one. `up` and `down` move by a number of frames.
 
+use debuginfo::Frame as StackFrame;
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, show};
@@ -67,7 +68,7 @@ impl Command for Frame {
 }
 
 /// Finds the innermost frame of a function.
-fn of_function(view: &View<'_>, name: &str) -> Result<usize, Failure> {
+pub(super) fn of_function(view: &View<'_>, name: &str) -> Result<usize, Failure> {
     let mut names = view.frames.iter().map(|frame| frame.function.as_deref());
     let found =
         names.position(|function| function.is_some_and(|function| expr::is_called(function, name)));
@@ -94,6 +95,7 @@ pub(super) fn look_at(
 ) -> Result<FrameReply, Failure> {
     // A wrong frame number is the user's mistake. Keep it from `look`, which would blame a missing module.
     let chosen = call.look(MAX_FRAMES, |view| {
+        view.frame()?;
         Ok(match choose(view.frame, view.frames.len()) {
             Ok(index) => Ok((index, described(view, index)?)),
             Err(refused) => Err(refused),
@@ -109,16 +111,7 @@ pub(super) fn look_at(
 
 /// Describes frame `index` as the selected one.
 fn described(view: &View<'_>, index: usize) -> Result<FrameReply, Failure> {
-    let Some(frame) = view.frames.get(index) else {
-        let message = format!("there is no frame {index}");
-        return Err(
-            Failure::new(Code::NoFrame, message).hint(match view.frames.len() {
-                0 => "no frame of this thread is known".to_owned(),
-                1 => "frame 0 is the only one".to_owned(),
-                count => format!("frames are 0 to {}", count - 1),
-            }),
-        );
-    };
+    let frame = frame_at(view, index)?;
     let report = FrameReport::of(view.space, frame, index, true);
     Ok(FrameReply {
         source_line: match (&report.file, report.line) {
@@ -126,5 +119,21 @@ fn described(view: &View<'_>, index: usize) -> Result<FrameReply, Failure> {
             _ => None,
         },
         frame: report,
+    })
+}
+
+/// Returns frame `index`.
+///
+/// # Errors
+/// [`Code::NoFrame`]; the hint tells which there are.
+pub(super) fn frame_at<'a>(view: &View<'a>, index: usize) -> Result<&'a StackFrame, Failure> {
+    let frames = view.frames;
+    frames.get(index).ok_or_else(|| {
+        let message = format!("there is no frame {index}");
+        Failure::new(Code::NoFrame, message).hint(match frames.len() {
+            0 => "no frame of this thread is known".to_owned(),
+            1 => "frame 0 is the only one".to_owned(),
+            count => format!("frames are 0 to {}", count - 1),
+        })
     })
 }

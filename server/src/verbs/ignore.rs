@@ -4,7 +4,8 @@ use recorder::live::{Action, ProbeId};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BreakReply, Call, Command, Does, Form, Needs, ProbeKind, ProbesReply, Text, Verb, Word, probes,
+    BreakReply, Call, Command, Does, Form, Needs, ProbeKind, ProbesReply, Text, Verb, Word,
+    probe_text, probes,
 };
 use crate::protocol::{Code, Failure};
 use crate::session::{Session, of_recorder};
@@ -24,7 +25,7 @@ pub struct IgnoreArgs {
 
 impl Verb for Ignore {
     const NAME: &'static str = "ignore";
-    const DOC: &'static str = "Skip a breakpoint's next hits: ignore 2 10\n\nIf the breakpoint has a condition, only hits that satisfy it count. ignore 2 0 skips none. In a recording, the next runs in either direction skip them.";
+    const DOC: &'static str = "Skip a breakpoint's next hits: ignore 2 10\n\nIf the breakpoint has a condition, only hits that satisfy it count. ignore 2 0 skips none. In a recording, the next runs in either direction skip them. Once the program has ended, the next run skips them, which restart begins.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Change;
     type Args = IgnoreArgs;
@@ -36,11 +37,7 @@ impl Verb for Ignore {
             return Ok(BreakReply::of_recording(changed));
         }
         let session = call.live()?;
-        let again = format!(
-            "break remove {}, then break LOCATION if hitCount > {}",
-            args.id, args.count
-        );
-        probes::must_run_to_change(&session, &again)?;
+        probes::may_be_changed(&session)?;
         let known = session.live.probes();
         let Some(view) = known.iter().find(|view| view.id == args.id) else {
             return Err(probes::no_such(args.id, ProbeKind::Breakpoint, &known));
@@ -84,9 +81,14 @@ impl Command for Ignore {
                 .map(|_| ProbeKind::Catchpoint),
         };
         let what = what.unwrap_or(ProbeKind::Breakpoint).title();
+        let run = match reply {
+            BreakReply::Probes(reply) => reply.probes.first().map(probe_text::in_which_run),
+            BreakReply::Recorded { .. } => None,
+        };
+        let run = run.unwrap_or_default();
         Text::line(match asked.count {
-            0 => format!("{what} {} skips no hits", asked.id),
-            hits => format!("{what} {} {}", asked.id, probes::skips(hits)),
+            0 => format!("{what} {} skips no hits{run}", asked.id),
+            hits => format!("{what} {} {}{run}", asked.id, probes::skips(hits)),
         })
     }
 }

@@ -34,6 +34,7 @@ mod history;
 mod ignore;
 mod info_address;
 mod info_breakpoints;
+mod info_frame;
 mod info_functions;
 mod info_line;
 mod info_proc;
@@ -269,6 +270,7 @@ verbs! {
         echo { Echo, EchoArgs, EchoReply }
         info_address { InfoAddress, InfoAddressArgs, InfoAddressReply }
         info_breakpoints { InfoBreakpoints, InfoBreakpointsReply }
+        info_frame { InfoFrame, InfoFrameArgs, InfoFrameReply, NeighbourFrame, SavedRegister }
         info_functions { InfoFunctions, InfoFunctionsReply, FunctionLine, ListingArgs }
         info_line { InfoLine, InfoLineArgs, InfoLineReply, LineCode }
         info_proc { InfoProc, InfoProcReply }

@@ -159,6 +159,14 @@ fn state(probe: &ProbeReport) -> String {
     }
 }
 
+/// Says for an answer about a probe that the change is for the next run, if it is.
+pub(super) fn in_which_run(probe: &ProbeReport) -> &'static str {
+    match is_for_next_run(probe) {
+        true => ", in the next run",
+        false => "",
+    }
+}
+
 /// Returns whether the program has ended and its next run sets the probe.
 fn is_for_next_run(probe: &ProbeReport) -> bool {
     probe.code == Some(Code::NotRunning)

@@ -147,9 +147,9 @@ pub(super) fn run<A>(
 /// Checks that a probe can be added. Once the program has ended, `restart` sets it; a place in memory is known only while
 /// the program is there.
 pub(super) fn may_be_added(session: &LiveSession, kind: ProbeKind) -> Result<(), Failure> {
-    match kind != ProbeKind::Watchpoint && can_run_again(session) {
-        true => Ok(()),
-        false => session.must_run(),
+    match kind {
+        ProbeKind::Watchpoint => session.must_run(),
+        _ => may_be_changed(session),
     }
 }
 
@@ -170,16 +170,13 @@ pub(super) fn reports(session: &LiveSession, views: &[ProbeView]) -> Vec<ProbeRe
     reports
 }
 
-/// Refuses to change a probe of a program that has ended; `again` says how to set it anew.
-pub(super) fn must_run_to_change(session: &LiveSession, again: &str) -> Result<(), Failure> {
-    session
-        .must_run()
-        .map_err(|failure| match can_run_again(session) {
-            true => failure.hint(format!(
-                "for the next run: {again}; hindsight restart begins it"
-            )),
-            false => failure,
-        })
+/// Checks that a probe's condition or its count of skipped hits can be changed. Once the program has ended, `restart` sets it
+/// as it is then.
+pub(super) fn may_be_changed(session: &LiveSession) -> Result<(), Failure> {
+    match can_run_again(session) {
+        true => Ok(()),
+        false => session.must_run(),
+    }
 }
 
 /// Calls `remove` for each chosen number of a recording, or once with `None` for all.

@@ -392,10 +392,7 @@ pub(super) fn frame(report: &FrameReport) -> String {
     _ = write!(text, " {name}");
     let args = report.args.as_ref();
     if let Some(args) = args.filter(|args| !report.somewhere || !args.is_empty()) {
-        let args = args
-            .iter()
-            .map(|arg| format!("{}={}", arg.shown_name(), in_a_frame(&arg.shown)));
-        _ = write!(text, " ({})", args.collect::<Vec<_>>().join(", "));
+        _ = write!(text, " ({})", arguments(args));
     }
     match (&report.file, report.line, &report.module) {
         (Some(file), Some(line), _) => _ = write!(text, " at {file}:{line}"),
@@ -409,6 +406,14 @@ pub(super) fn frame(report: &FrameReport) -> String {
         text += " [tail call]";
     }
     text
+}
+
+/// Writes the arguments of a frame on one line: `x=2, y=3`.
+pub(super) fn arguments(args: &[VariableReport]) -> String {
+    let args = args
+        .iter()
+        .map(|arg| format!("{}={}", arg.shown_name(), in_a_frame(&arg.shown)));
+    args.collect::<Vec<_>>().join(", ")
 }
 
 /// A reason of at most this many characters is shown in a frame's line.

@@ -1,6 +1,6 @@
 //! What gdb knows and Hindsight does not is answered with what to write instead, and gdb's other ways to write a command are understood.
 
-use e2e::{Live, Scratch, compiled};
+use e2e::{Hindsight, Live, Program, Scratch, compiled};
 
 use super::{of_gdb, plain, program, prompt};
 
@@ -11,7 +11,22 @@ fn what_is_not_there_says_what_to_write_instead() {
     for (line, instead) in [
         ("clear leaf", "break list, then break remove N"),
         ("run", "continue, or restart to begin again"),
-        ("show args", "help VERB tells the options of a verb"),
+        ("run", "in a recording, goto first, then continue"),
+        ("show width", "help VERB tells the options of a verb"),
+        ("show args", "info proc shows the program's command line"),
+        ("show version", "hindsight --version"),
+        ("tty /dev/null", "output shows what it has printed"),
+        ("interrupt", "pause"),
+        ("init-if-undefined $n = 1", "set $NAME VALUE"),
+        ("record goto begin", "goto first"),
+        ("record function-call-history", "calls lists"),
+        ("frame address 0x1", "info frame N shows the address"),
+        ("info record", "status names the recording"),
+        ("info skip", "finish leaves a function"),
+        ("info sources", "info functions REGEX"),
+        ("info tracepoints", "info breakpoints"),
+        ("tstatus", "logpoint list"),
+        ("restart 1", "goto @TEXT"),
         ("define both", "hindsight repl --script FILE"),
         ("python print(1)", "a Python package drives sessions"),
         ("!ls", "every verb is a command of the shell"),
@@ -49,7 +64,8 @@ fn what_is_not_there_says_what_to_write_instead() {
     // In the shell, too.
     for (words, instead) in [
         (&["clear", "leaf"][..], "hindsight break list"),
-        (&["show", "args"], "help VERB"),
+        (&["show", "width"], "help VERB"),
+        (&["show", "args"], "info proc shows"),
         (&["thread", "name", "main"], "threads lists"),
         (&["info", "macro", "NULL"], "macros are not known"),
     ] {
@@ -64,6 +80,28 @@ fn what_is_not_there_says_what_to_write_instead() {
         said.contains("a setting of gdb, which is not needed"),
         "{said}"
     );
+}
+
+/// In a recording, what is proposed works there.
+#[test]
+fn a_recording_says_what_it_has_instead() {
+    let scratch = Scratch::new("gdb-instead-recorded");
+    let program = Program::new(program(), scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    for (line, instead) in [
+        ("run", "in a recording, goto first, then continue"),
+        ("info program", "help: where tells the moment"),
+        ("info inferiors", "info proc the process"),
+        ("attach 1", "help: in a shell: hindsight attach PID"),
+        ("info signals", "help: catch signal stops at signals"),
+        ("up 2", "error: no frame of thread"),
+        ("down", "error: no frame of thread"),
+        ("x/2xw $sp", "$sp is not an address"),
+    ] {
+        let said = recording.prompt(&["goto last", line]).errors();
+        assert!(said.contains(instead), "{line}: {said}");
+        assert!(!said.contains("write &$sp"), "a register has none: {said}");
+    }
 }
 
 #[test]
@@ -85,6 +123,9 @@ fn other_ways_to_write_a_command_are_understood() {
     assert!(said.ends_with(" = 0x2a\n"), "{said}");
     let said = prompt(&live, &["up", "down -1", "up -1", "up -1", "frame"]);
     assert!(said.contains("*#2 ") && said.contains("*#0 "), "{said}");
+    for (theirs, ours) in [("where 2", "bt 2"), ("where -1", "bt -1")] {
+        assert_eq!(prompt(&live, &[theirs]), prompt(&live, &[ours]));
+    }
     let said = prompt(&live, &["info"]);
     assert!(said.contains("\n  info locals "), "{said}");
     let listed = prompt(&live, &["list 20,+3"]);

@@ -1,7 +1,7 @@
 //! Names in conditions and messages: the scope they are looked up in, and which of them do not exist there.
 
-use debuginfo::Diagnostic;
-use expr::{missing_names, missing_values};
+use debuginfo::{AddressSpace, Diagnostic};
+use expr::{Kept, missing_names, missing_values};
 
 use super::{Probe, failures::Failed};
 use crate::live::{
@@ -26,32 +26,17 @@ impl Probes {
         let (Some(place), Some(spec)) = (place, spec) else {
             return 0;
         };
-        tracee
-            .calls_inside_place(spec, place)
-            .max(self.calls_before(id, address))
+        calls_inside_place(&tracee.space_now(), spec, place).max(self.calls_before(id, address))
     }
 
-    /// Refuses an expression with a name that exists at no place of its probe.
+    /// As the function [`check_names`], for a program that runs.
     pub fn check_names(
         &self,
         tracee: &Tracee,
         spec: &ProbeSpec,
         places: &[ProbePlace],
     ) -> LiveResult<()> {
-        let Some(Condition::Own(condition)) = &spec.condition else {
-            return Ok(());
-        };
-        let space = tracee.space_now();
-        let missing = |place: &ProbePlace| {
-            let inside = tracee.calls_inside_place(spec, place);
-            let missing = missing_names(condition, &space, place.address, inside, &self.kept);
-            missing.into_iter().next()
-        };
-        let missing: Option<Vec<Diagnostic>> = places.iter().map(missing).collect();
-        match missing.and_then(|all| all.into_iter().next()) {
-            Some(what) => Err(LiveError::Expression { position: 0, what }),
-            None => Ok(()),
-        }
+        check_names(&tracee.space_now(), &self.kept, spec, places)
     }
 
     /// Reports values of a probe's message that do not exist at some of its places.
@@ -113,15 +98,34 @@ impl Probes {
     }
 }
 
-impl Tracee {
-    fn calls_inside_place(&self, spec: &ProbeSpec, place: &ProbePlace) -> usize {
-        match (&spec.location, &place.meant.file, place.meant.line) {
-            (Location::Line { .. }, Some(file), Some(line)) => {
-                let space = self.space_now();
-                space.calls_inside_line(place.address, file, line)
-            }
-            _ => 0,
+/// Refuses a condition with a name that exists at none of these places of its probe.
+pub fn check_names(
+    space: &AddressSpace,
+    kept: &Kept,
+    spec: &ProbeSpec,
+    places: &[ProbePlace],
+) -> LiveResult<()> {
+    let Some(Condition::Own(condition)) = &spec.condition else {
+        return Ok(());
+    };
+    let missing = |place: &ProbePlace| {
+        let inside = calls_inside_place(space, spec, place);
+        let missing = missing_names(condition, space, place.address, inside, kept);
+        missing.into_iter().next()
+    };
+    let missing: Option<Vec<Diagnostic>> = places.iter().map(missing).collect();
+    match missing.and_then(|all| all.into_iter().next()) {
+        Some(what) => Err(LiveError::Expression { position: 0, what }),
+        None => Ok(()),
+    }
+}
+
+fn calls_inside_place(space: &AddressSpace, spec: &ProbeSpec, place: &ProbePlace) -> usize {
+    match (&spec.location, &place.meant.file, place.meant.line) {
+        (Location::Line { .. }, Some(file), Some(line)) => {
+            space.calls_inside_line(place.address, file, line)
         }
+        _ => 0,
     }
 }
 
