@@ -6,7 +6,7 @@ use debuginfo::Diagnostic;
 use recorder::Observer;
 use replay::CoreOptions;
 use server::past::{completed_with, of_replay};
-use store::format::RECORDING_SUFFIX as SUFFIX;
+use store::format::{MANIFEST_FILE, RECORDING_SUFFIX as SUFFIX};
 use store::recording;
 
 use crate::error::Error;
@@ -32,6 +32,44 @@ pub fn to_read(name: &Path) -> Result<PathBuf, Error> {
     say_which(name, &folder);
     complete(&folder)?;
     Ok(folder)
+}
+
+/// Refuses to write other files into a recording: whoever removes, copies or packs it means the recording alone.
+///
+/// # Errors
+/// `folder` is a recording, or lies in one.
+pub fn refuse_within(folder: &Path) -> Result<(), Error> {
+    around(folder).map_or(Ok(()), |recording| Err(lies_within(folder, &recording)))
+}
+
+/// Refuses to make a recording in another one.
+///
+/// # Errors
+/// The folder in which `new` will be is a recording, or lies in one.
+pub fn refuse_new_within(new: &Path) -> Result<(), Error> {
+    let parent = new.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let recording = around(parent.unwrap_or(Path::new(".")));
+    recording.map_or(Ok(()), |recording| Err(lies_within(new, &recording)))
+}
+
+fn lies_within(path: &Path, recording: &Path) -> Error {
+    let (path, recording) = (path.display(), recording.display());
+    Error::usage(
+        format!("{path} lies in the recording {recording}"),
+        Some("choose a folder outside it, such as one beside it".to_owned()),
+    )
+}
+
+/// Returns the recording that a folder is or lies in. What does not exist yet will lie where its nearest folder that exists does.
+fn around(folder: &Path) -> Option<PathBuf> {
+    let folder = std::path::absolute(folder).ok()?;
+    let there = folder
+        .ancestors()
+        .find_map(|there| there.canonicalize().ok())?;
+    let is_recording = |folder: &&Path| {
+        folder.to_string_lossy().ends_with(SUFFIX) && folder.join(MANIFEST_FILE).is_file()
+    };
+    there.ancestors().find(is_recording).map(Path::to_owned)
 }
 
 /// Says which of several recordings of one name is read: the newest one.

@@ -1,6 +1,7 @@
-//! Goal: what a shell completes comes from the session that runs. Method: a daemon, and the program asked as bash's script asks it.
+//! Goal: what a shell completes comes from the session that runs, and names of all kinds are completed. Method: a daemon, and the
+//! program asked as bash's script asks it; the script itself, with words split as bash splits them.
 
-use e2e::{Live, fixture_artifact};
+use e2e::{Hindsight, Live, Program, Scratch, Status, compiled, fixture_artifact};
 
 /// The words that are offered for the last of these.
 fn offered(live: &Live, words: &[&str]) -> Vec<String> {
@@ -29,4 +30,71 @@ fn numbers_of_breakpoints_are_offered() {
     }
     live.ask(&["break", "remove", "1"]);
     assert_eq!(offered(&live, &["delete", ""]), ["2"]);
+}
+
+const SHOP: &str = "namespace shop {
+__attribute__((noinline)) int price(int n) { asm(\"\"); return n * 3; }
+__attribute__((noinline)) int tax(int n) { asm(\"\"); return n + 1; }
+}
+int main() { return shop::price(2) - shop::tax(5); }
+";
+
+/// What the script of bash inserts for the last of these words.
+fn inserted(scratch: &Scratch, words: &[&str]) -> Vec<String> {
+    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    let script = format!(
+        "hindsight() {{ \"$PROGRAM\" \"$@\"; }}
+         source <(hindsight completions bash)
+         COMP_WORDS=({}) COMP_CWORD={} COMP_TYPE=9
+         \"$(complete -p hindsight | sed 's/.*-F \\([^ ]*\\).*/\\1/')\" hindsight
+         printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        quoted.join(" "),
+        words.len() - 1
+    );
+    let ended = Program::new("/bin/bash", scratch.path())
+        .args(["-c", &script])
+        .env("PROGRAM", Hindsight::path())
+        .run();
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let text = ended.text();
+    let words = text.lines().map(str::trim_end);
+    let words = words.filter(|word| !word.is_empty() && !word.starts_with('-'));
+    words.map(str::to_owned).collect()
+}
+
+/// Bash splits words at colons and equals signs, and inserts what it is given as it is.
+#[test]
+fn names_with_colons_and_spaces_are_completed_in_bash() {
+    let scratch = Scratch::new("completion-bash");
+    let program = compiled(&scratch, "shop.cc", SHOP, &["-g", "-O0"]);
+    let program = Program::new(program, scratch.path());
+    for name in ["orders", "my run"] {
+        Hindsight::recorded(&scratch, name, &[], &program);
+    }
+    for (words, expected) in [
+        (
+            &["hindsight", "report", "orders", "sho"][..],
+            &["shop::price", "shop::tax"][..],
+        ),
+        (
+            &["hindsight", "report", "orders", "shop", "::"],
+            &["price", "tax"],
+        ),
+        (
+            &["hindsight", "report", "orders", "shop", "::", "pr"],
+            &["price"],
+        ),
+        (
+            &["hindsight", "report", "orders", "'shop::pr"],
+            &["shop::price"],
+        ),
+        (&["hindsight", "report", "'my run'", "mai"], &["main"]),
+        (&["hindsight", "report", "my\\\\ run", "mai"], &["main"]),
+        (&["hindsight", "info", "my"], &["my\\ run"]),
+        (&["hindsight", "info", "'my"], &["my run"]),
+        (&["hindsight", "--color", "=", "al"], &["always"]),
+        (&["hindsight", "overv"], &["overview"]),
+    ] {
+        assert_eq!(inserted(&scratch, words), expected, "{words:?}");
+    }
 }

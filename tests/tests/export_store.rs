@@ -484,6 +484,39 @@ fn refusals_say_what_to_do() {
 }
 
 #[test]
+fn nothing_is_written_into_a_recording() {
+    let scratch = with_small("store-within");
+    let recording = scratch.join("app.hindsight");
+    std::os::unix::fs::symlink(&recording, scratch.join("link")).unwrap();
+    let before = files_below(&recording);
+    for to in ["app.hindsight", "app.hindsight/new/lake", "link/lake"] {
+        let export = Hindsight::command(&scratch, &["export", "app", "--to", to]);
+        let test = ["test", "--record-to", to, "--", "/bin/true"];
+        for refused in [export, Hindsight::command(&scratch, &test)] {
+            let (code, told) = run(&refused);
+            assert_eq!(code, 2, "{told}");
+            let says = format!("error: {to} lies in the recording {}", recording.display());
+            assert!(told.starts_with(&says), "{told}");
+            assert!(told.contains("help: choose a folder outside it"), "{told}");
+        }
+    }
+    let record = ["record", "-o", "app.hindsight/sub", "/bin/true"];
+    let (code, told) = run(&Hindsight::command(&scratch, &record));
+    assert_eq!(code, 2, "{told}");
+    let says = "error: app.hindsight/sub lies in the recording ";
+    assert!(told.starts_with(says), "{told}");
+    assert_eq!(files_below(&recording), before);
+    assert!(!recording.join("new").exists());
+    let beside = Hindsight::command(
+        &scratch,
+        &["export", "app", "--to", "app.hindsight/../lake"],
+    );
+    let (code, told) = run(&beside);
+    assert_eq!(code, 0, "{told}");
+    assert!(files_below(&scratch.join("lake")) > 0);
+}
+
+#[test]
 fn what_is_still_recorded_is_left_out() {
     let scratch = Scratch::new("export-live");
     let program = Program::new(fixture_artifact("fib", "fib"), scratch.path()).args(["5"]);

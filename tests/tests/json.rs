@@ -154,6 +154,22 @@ fn answers_are_one_document() {
     }
 }
 
+/// Standard error also has what the program and the recorder say.
+#[test]
+fn the_document_of_record_is_the_last_line() {
+    let scratch = Scratch::new("json_warnings");
+    let program = Program::new(fixture_artifact("fib", "fib_O2"), scratch.path());
+    let options = ["--json", "-f", "no_such_function"];
+    let ended = Hindsight::record_command(&scratch, "rec", &options, &program).run();
+    let errors = ended.errors();
+    assert!(
+        errors.contains("'no_such_function' matches no function"),
+        "{errors}"
+    );
+    let last = errors.lines().next_back().expect("a line");
+    assert_eq!(json(last, &options)["success"], true, "{errors}");
+}
+
 #[test]
 fn what_was_written_and_deleted_is_in_the_answer() {
     let scratch = Scratch::new("json_changes");

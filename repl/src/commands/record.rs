@@ -25,6 +25,7 @@ use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
 use crate::progress::Progress;
+use crate::recording::refuse_new_within;
 use crate::render::{Terminal, bytes, escaped, per};
 
 const EXAMPLES: &str = "\
@@ -270,6 +271,7 @@ fn refuse(args: &Args) -> Result<(), Error> {
         return Err(Error::usage("--copies needs --children", Some(help)));
     }
     if let Some(path) = &args.output {
+        refuse_new_within(path)?;
         let checked = match args.family.children {
             true => set::may_be_created(path),
             false => may_be_created(path),

@@ -17,6 +17,7 @@ use crate::commands::{children, guard, processes, target};
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
+use crate::recording::refuse_within;
 use crate::render::escaped;
 
 const EXAMPLES: &str = "\
@@ -97,6 +98,7 @@ pub fn run(args: Args) -> Result<u8, Error> {
     let program = args.command[0].clone();
     target::check_program(&program)?;
     let dir = args.record_to.clone();
+    refuse_within(&dir)?;
     std::fs::create_dir_all(&dir).map_err(|source| Error::Io {
         action: format!("make the folder {}", dir.display()),
         source,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::bucket::Bucket;
 use super::upload::Upload;
 use crate::error::Error;
+use crate::recording::refuse_within;
 
 /// Bytes that are written to a file at once.
 const AT_ONCE: usize = 1 << 20;
@@ -28,14 +29,17 @@ pub struct Folder {
 impl Destination {
     /// Reads the target as the command line names it.
     ///
-    /// # Errors When it is in an unsupported kind of store, or the environment has no credentials for it.
+    /// # Errors When it is in a recording or an unsupported kind of store, or the environment has no credentials for it.
     pub fn of(to: &Path) -> Result<Destination, Error> {
         let text = to.to_string_lossy();
         match text.split_once("://") {
-            None => Ok(Destination::Folder(Folder {
-                path: to.to_owned(),
-                is_new: to.symlink_metadata().is_err(),
-            })),
+            None => {
+                refuse_within(to)?;
+                Ok(Destination::Folder(Folder {
+                    path: to.to_owned(),
+                    is_new: to.symlink_metadata().is_err(),
+                }))
+            }
             Some(("s3", rest)) => {
                 let variable = |name: &str| std::env::var(name).ok();
                 let bucket = Bucket::open(rest, variable)?;
