@@ -605,11 +605,25 @@ fn every_test_that_is_known_to_be_flaky_has_a_cause() {
     }
 }
 
-/// Product code of a file: without comments, and without the tests at its end.
+/// Product code of a file: without comments, without the tests at its end, and without what is declared for tests in a line.
 fn product(text: &str) -> impl Iterator<Item = &str> {
-    text.lines()
-        .take_while(|line| line.trim() != "#[cfg(test)]")
-        .filter(|line| !line.trim_start().starts_with("//"))
+    let mut lines = text.lines();
+    std::iter::from_fn(move || {
+        let line = lines.next()?;
+        if line.trim() != "#[cfg(test)]" {
+            return Some(line);
+        }
+        let declared = lines.next()?;
+        declared.trim_end().ends_with(';').then_some("")
+    })
+    .filter(|line| !line.trim_start().starts_with("//"))
+}
+
+#[test]
+fn what_follows_a_module_of_tests_in_another_file_is_product_code() {
+    let text = "mod a;\n#[cfg(test)]\nmod tests;\n// why\nstruct B;\n#[cfg(test)]\nmod more {\n    fn c() {}\n}\n";
+    let lines: Vec<&str> = product(text).collect();
+    assert_eq!(lines, ["mod a;", "", "struct B;"]);
 }
 
 fn product_files() -> impl Iterator<Item = String> {
