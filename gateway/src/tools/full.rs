@@ -43,7 +43,7 @@ enum Action {
 
 impl Tool for Full {
     const NAME: &'static str = "debug_full";
-    const DOC: &'static str = "Record every instruction of a stopped thread, until its next stop at the latest. Afterwards debug_history, debug_goto, debug_state, debug_sql and the other tools that ask about the past know each of these instructions, and nothing before them. This lasts until the program moves on or action off. Each seq, that of this answer too, is then one of this recording. 20,000 instructions take about a second. After timeoutMs the status is running, and recording goes on until action off ends it.";
+    const DOC: &'static str = "Record every instruction of a stopped thread; recording ends at its next stop, if not earlier. debug_history, debug_goto, debug_state, debug_sql and the other tools that ask about the past can then answer for each of these instructions, but not for earlier ones, until the program moves on or you call action off. Meanwhile every seq, including the one in this answer, refers to this recording. Recording 20,000 instructions takes about a second. When timeoutMs has passed, the status is running, and recording continues until action off.";
     const READ_ONLY: bool = false;
     const ABOUT: About = About::Session;
     type Args = Args;
