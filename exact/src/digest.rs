@@ -14,9 +14,14 @@ fn mix(state: u64, word: u64) -> u64 {
     (state ^ word).wrapping_mul(FACTOR).rotate_left(29)
 }
 
-/// Stands for the general registers of a thread when nothing of ours is in the way, `rip` being the next instruction.
-pub(crate) fn of_registers(r: &user_regs_struct, rip: u64) -> u32 {
-    let all = [
+/// The names of what stands for a thread, in this order.
+const NAMES: [&str; 19] = [
+    "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+    "r14", "r15", "rip", "eflags", "fs_base",
+];
+
+fn words(r: &user_regs_struct, rip: u64) -> [u64; NAMES.len()] {
+    [
         r.rax,
         r.rbx,
         r.rcx,
@@ -36,9 +41,31 @@ pub(crate) fn of_registers(r: &user_regs_struct, rip: u64) -> u32 {
         rip,
         r.eflags & FLAGS,
         r.fs_base,
-    ];
-    let mixed = all.into_iter().fold(FACTOR, mix);
+    ]
+}
+
+fn of_words(words: [u64; NAMES.len()]) -> u32 {
+    let mixed = words.into_iter().fold(FACTOR, mix);
     (mix(mixed, FACTOR) >> 32) as u32
+}
+
+/// Stands for the general registers of a thread when nothing of ours is in the way, `rip` being the next instruction.
+pub(crate) fn of_registers(r: &user_regs_struct, rip: u64) -> u32 {
+    of_words(words(r, rip))
+}
+
+/// A register, what it holds (of the flags, those that are the program's), and what differs from that by one bit, with which the
+/// registers would have this digest.
+pub(crate) fn one_bit_off(r: &user_regs_struct, digest: u32) -> Option<(&'static str, u64, u64)> {
+    let words = words(r, r.rip);
+    let bits = (0..NAMES.len()).flat_map(|index| (0..u64::BITS).map(move |bit| (index, bit)));
+    let mut others = bits.map(|(index, bit)| {
+        let mut other = words;
+        other[index] ^= 1 << bit;
+        (index, other)
+    });
+    let (index, other) = others.find(|(_, other)| of_words(*other) == digest)?;
+    Some((NAMES[index], words[index], other[index]))
 }
 
 /// Stands for the x87, SSE and later registers, without what depends on where they were saved.
@@ -70,4 +97,31 @@ pub(crate) fn add_page(state: u64, number: u64, page: &[u8]) -> u64 {
         return state;
     }
     lanes.into_iter().fold(mix(state, number), mix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_register_with_another_bit_is_named() {
+        let mut held = [0; 27];
+        // Where the registers of a recording have r11, eflags and rip.
+        (held[6], held[18], held[16]) = (0x246, 0x246, 0x401000);
+        let recorded = user_regs_struct::from(&crate::Registers(held));
+        let digest = of_registers(&recorded, recorded.rip);
+        assert_eq!(one_bit_off(&recorded, digest), None);
+        let one = user_regs_struct {
+            r11: 0x1_0246,
+            ..recorded
+        };
+        assert_eq!(one_bit_off(&one, digest), Some(("r11", 0x1_0246, 0x246)));
+        let flags = user_regs_struct {
+            eflags: 0x206,
+            ..recorded
+        };
+        assert_eq!(one_bit_off(&flags, digest), Some(("eflags", 4, 0x44)));
+        let two = user_regs_struct { rbx: 3, ..recorded };
+        assert_eq!(one_bit_off(&two, digest), None);
+    }
 }

@@ -126,6 +126,14 @@ fn flags_stay_as_they_were() {
     assert_eq!((run.summary.code, run.summary.lost), (Some(0), None));
 }
 
+/// The flag by which an instruction is resumed (RF) is in no register behind a system call, though a handler has returned to that with it.
+#[test]
+fn a_call_that_is_resumed_keeps_no_flag_of_that() {
+    let run = recorded("resumes.c", &[]);
+    assert_eq!(run.output, "not kept\n");
+    assert_eq!((run.summary.code, run.summary.lost), (Some(0), None));
+}
+
 /// The processor tells in MXCSR what was wrong.
 #[test]
 fn a_fault_of_sse_ends_a_program() {

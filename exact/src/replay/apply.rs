@@ -8,6 +8,9 @@ use crate::log::{Bytes, Context, Entry, Registers, Space, Span};
 
 /// Bytes of the instruction `syscall`.
 const SYSCALL: u64 = 2;
+/// In eflags (RF): a fault has stopped the thread before its instruction, or something in the middle of one that repeats. What a
+/// handler returns to has it then.
+pub(super) const RESUME: u64 = 1 << 16;
 /// Bytes that are told apart where only pages are known to have changed.
 const WORD: usize = 8;
 /// arch_prctl(2): sets the base of thread-local storage.
@@ -279,10 +282,7 @@ impl Replay {
             {
                 registers.fs_base = registers.rsi;
             }
-            registers.rip += SYSCALL;
-            registers.rax = result as u64;
-            registers.rcx = registers.rip;
-            registers.r11 = registers.eflags;
+            return_from_call(&mut registers, result);
             registers
         };
         if tid == self.now.running {
@@ -435,6 +435,15 @@ impl Replay {
         self.code_is_another(&(start..end))?;
         self.enter(&own)
     }
+}
+
+/// A thread that stands before a system call stands behind it, with this result. The processor keeps where it returns to in rcx, and
+/// the flags in r11, but for RF: that is clear behind any instruction, and SYSCALL clears it before it keeps them.
+pub(super) fn return_from_call(registers: &mut user_regs_struct, result: i64) {
+    registers.rip += SYSCALL;
+    registers.rax = result as u64;
+    registers.eflags &= !RESUME;
+    (registers.rcx, registers.r11) = (registers.rip, registers.eflags);
 }
 
 fn length_of(args: &[u64; 6]) -> u64 {

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use libc::user_regs_struct;
 
+use super::apply::return_from_call;
 use super::run::Halt;
 use super::{Moment, Replay, checkpoint, search, seek, trace};
 use crate::abi::{Arguments, float_results};
@@ -28,7 +29,6 @@ const GROWTH: u64 = 1 << 20;
 const MOST_OUTPUT: usize = 1 << 16;
 /// What is kept of memory that the result points to.
 const POINTED: usize = 256;
-const SYSCALL: u64 = 2;
 const PAGE: u64 = 4096;
 
 /// A function to call.
@@ -219,9 +219,7 @@ impl Replay {
         let Some(result) = self.answer_of(tid, &registers, output)? else {
             return Ok(Some(registers.rax));
         };
-        registers.rip += SYSCALL;
-        registers.rax = result as u64;
-        (registers.rcx, registers.r11) = (registers.rip, registers.eflags);
+        return_from_call(&mut registers, result);
         self.enter(&registers).map(|()| None)
     }
 

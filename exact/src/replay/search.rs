@@ -5,6 +5,7 @@ use std::ops::Range;
 use libc::user_regs_struct;
 
 use super::Replay;
+use super::apply::RESUME;
 use super::cause::Cause;
 use crate::error::{Context as _, Error, Result};
 use crate::log::{Space, Span};
@@ -17,8 +18,6 @@ pub(super) const REGISTERS: usize = 4;
 pub(super) const STATUS: usize = 6;
 /// The debug register that tells what they watch.
 pub(super) const CONTROL: usize = 7;
-/// In eflags: a string instruction was interrupted between two repetitions.
-const RESUME: u64 = 1 << 16;
 
 /// Of so many writes in a stretch, only the last ones are looked for.
 const MANY: usize = 1 << 11;

@@ -220,8 +220,9 @@ impl Replay {
         let found = digest::of_registers(&registers, registers.rip);
         if expected != found {
             let found = format!(
-                "others before the instruction at {:#x} (digest {found:08x})",
-                registers.rip
+                "others before the instruction at {:#x} (digest {found:08x}){}",
+                registers.rip,
+                difference(&registers, expected)
             );
             let expected = format!("registers whose digest is {expected:08x}");
             return Err(self.contradicts(tid, what, expected, found));
@@ -385,6 +386,14 @@ impl Replay {
         }
         self.same(tid, "the exit code", *code as u64 & 0xff, r.rdi & 0xff)
     }
+}
+
+/// Which register makes the difference to the recorded digest, in words, where one bit would.
+fn difference(registers: &user_regs_struct, recorded: u32) -> String {
+    let off = digest::one_bit_off(registers, recorded);
+    off.map_or_else(String::new, |(name, found, other)| {
+        format!(", which would have the recorded digest if {name} were {other:#x}, not {found:#x}")
+    })
 }
 
 /// What an entry stands for, in words.
