@@ -1,6 +1,7 @@
 /* How the self-contained runtime begins: the recorder has mapped its file and
  * makes a thread call hs_load, before anything is armed. No dynamic linker is
- * involved, so its work is done here.
+ * involved, so its work is done here. Of the C library, if the program has
+ * glibc's, a key for thread-specific data is used.
  *
  * Rules of this file: as in runtime.c; nothing that a relocation fills in is
  * used before `relocate` is done.
@@ -11,7 +12,7 @@
 
 extern const Elf64_Dyn dynamic[] __asm__ ("_DYNAMIC") __attribute__ ((visibility ("hidden")));
 
-const struct hs_exports * hs_begin_alone (const struct hs_start * start);
+const struct hs_exports * hs_begin_alone (struct hs_start * start);
 
 /* Stops in a trap after the call, with the result in rax: the address of
  * hs_exports or, below 4096, the number of the failed check. */
@@ -48,12 +49,64 @@ relocate (uint64_t base)
   return 1;
 }
 
+/* glibc's thread block, struct pthread, is longer than this. */
+#define BLOCK_BYTES 2304
+
+typedef int (* key_create) (uint32_t *, void (*) (void *));
+typedef int (* set_specific) (uint32_t, const void *);
+
+/* Returns where the calling thread's block has the value of a key, by setting
+ * it to another one for a moment; 0: not found. */
+static uint64_t
+place_in_block (set_specific set, uint32_t key)
+{
+  const void * mark = &hs_exports;
+  const void * const volatile * block = (const void * const volatile *) hs_thread_block ();
+  uint64_t place = 0;
+  if (set (key, mark) != 0)
+    return 0;
+  for (uint64_t n = 1; n != BLOCK_BYTES / sizeof *block; n++)
+    if (block[n] == mark)
+      place = n * sizeof *block;
+  set (key, NULL);
+  return place;
+}
+
+/* Has the calling thread a block of glibc? It has its own address in two
+ * places. A thread that glibc did not make may have another one, or none. */
+static int
+has_block (void)
+{
+  uint64_t block = hs_thread_block ();
+  const uint64_t * words = (const uint64_t *) block;
+  return block != 0 && words[0] == block && words[2] == block;
+}
+
+/* Lets threads keep the pointer to their hs_local in their blocks, as the
+ * value of a key. The functions of glibc that this calls take no lock, and
+ * allocate nothing for the first keys: the thread may be anywhere. */
+static void
+make_slot (struct hs_start * start)
+{
+  set_specific set = (set_specific) start->set_specific;
+  key_create create = (key_create) start->key_create;
+  uint32_t key;
+  start->set_specific = 0;
+  if (create == NULL || set == NULL || !has_block ()
+      || create (&key, hs_exports.thread_exits) != 0 || key >= HS_EARLY_KEYS)
+    return;
+  hs_slot = hs_exports.slot = place_in_block (set, key);
+  start->set_specific = hs_slot != 0 ? (uint64_t) set : 0;
+  start->key = key;
+}
+
 const struct hs_exports *
-hs_begin_alone (const struct hs_start * start)
+hs_begin_alone (struct hs_start * start)
 {
   if (!relocate (start->own_base))
     return (const struct hs_exports *) 10;
   hs_fill_exports ();
+  make_slot (start);
   int failed = hs_init (start);
   if (failed != 0)
     return (const struct hs_exports *) (uint64_t) failed;

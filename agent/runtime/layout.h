@@ -294,7 +294,8 @@ struct hs_asks
 };
 
 /* Thread-local in the target. All zero: no ring yet. The self-contained
- * runtime has one for each ring, and the base of gs points to a thread's. */
+ * runtime has one for each ring, and a thread's block or the base of gs points
+ * to its own. */
 struct hs_local
 {
   volatile uint64_t cur;   /* the next record goes here */

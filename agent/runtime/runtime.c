@@ -29,6 +29,9 @@ static struct hs_local locals[HS_RINGS] __attribute__ ((aligned (64)));
 struct hs_local hs_nobody; /* stays all zero */
 struct hs_local * hs_locals_begin = locals;
 struct hs_local * hs_locals_end = locals + HS_RINGS;
+uint64_t hs_slot;
+/* The places in thunks.S that look for a thread's data. */
+extern const struct hs_lookup __start_hs_lookups[], __stop_hs_lookups[];
 #endif
 
 /* A page that fork wipes: zero in a child, HS_MAGIC in the target. */
@@ -85,12 +88,22 @@ gs_base (void)
   return found;
 }
 
+/* The calling thread's id; 0: it cannot be determined. */
+static uint32_t
+tid_if_allowed (void)
+{
+  uint32_t tid = tid_without_call ();
+  if (tid == 0 && !hs_is_sandboxed ())
+    tid = (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
+  return tid;
+}
+
 /* The thread's own, or NULL: it has none yet. A thread begins with the base
  * of gs of the one that made it. */
 static struct hs_local *
-own_local (void)
+local_at_gs (uint64_t thread)
 {
-  uint64_t gs = gs_base (), thread = hs_thread_block ();
+  uint64_t gs = gs_base ();
   struct hs_local * local = (struct hs_local *) gs;
   if (gs - (uint64_t) locals >= sizeof locals)
     return NULL;
@@ -98,13 +111,38 @@ own_local (void)
     thread = NO_THREAD_BLOCK;
   else if (local->thread == thread)
     return local;
-  uint32_t tid = tid_without_call ();
-  if (tid == 0 && !hs_is_sandboxed ())
-    tid = (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0);
-  if (local->tid != tid)
+  if (local->tid != tid_if_allowed ())
     return NULL;
   local->thread = thread; /* the program has just given it one */
   return local;
+}
+
+/* The same for a thread whose slot is clear: it is new, or it ends. The C
+ * library clears the slot before it calls the key's destructor, and the thread
+ * goes on for a while. */
+static struct hs_local *
+local_of_ending (uint64_t thread)
+{
+  if (hs_alive != HS_MAGIC)
+    return NULL; /* a forked child has no control page */
+  for (unsigned word = 0; word != HS_RINGS / 64; word++)
+    for (uint64_t bits = hs_runtime.control->taken[word]; bits != 0; bits &= bits - 1)
+    {
+      struct hs_local * local = &locals[word * 64 + (unsigned) __builtin_ctzll (bits)];
+      if (local->thread == thread && local->tid == tid_if_allowed ())
+        return local;
+    }
+  return NULL;
+}
+
+static struct hs_local *
+own_local (void)
+{
+  uint64_t thread = hs_thread_block ();
+  if (hs_slot == 0)
+    return local_at_gs (thread);
+  struct hs_local * found = *(struct hs_local * const *) (thread + hs_slot);
+  return found != NULL ? found : local_of_ending (thread);
 }
 #endif
 
@@ -694,13 +732,24 @@ register_thread (uint64_t here)
   return local;
 }
 #else
+/* Lets the calling thread find its place again. For an early key,
+ * pthread_setspecific stores one word in the thread's own block. */
+static void
+remember (struct hs_local * local)
+{
+  if (hs_slot != 0)
+    hs_runtime.set_specific (hs_runtime.key, local);
+  else
+    __asm__ volatile ("wrgsbase %0" : : "r" (local) : "memory");
+}
+
 /* Gives the calling thread a ring. A program that uses gs itself keeps it.
  * Whether a thread may record is checked again with each call: before it has a
  * ring there is no place to note it. */
 static struct hs_local *
 register_thread (uint64_t here)
 {
-  uint64_t gs = gs_base (), thread = hs_thread_block ();
+  uint64_t gs = hs_slot == 0 ? gs_base () : 0, thread = hs_thread_block ();
   struct newcomer newcomer = look_at_newcomer ();
   if (newcomer.has_time == 0)
     return NULL;
@@ -725,7 +774,7 @@ register_thread (uint64_t here)
   local->signal_stack = 0;
   local->thread = thread != 0 ? thread : NO_THREAD_BLOCK;
   local->stack = hs_runtime.stacks + (uint64_t) (index + 1) * HS_GO_STACK_BYTES;
-  __asm__ volatile ("wrgsbase %0" : : "r" (local) : "memory");
+  remember (local);
   move_in (local, index, here, newcomer.may_call);
   return local;
 }
@@ -1282,7 +1331,7 @@ hs_init (const struct hs_start * start)
   hs_runtime.control = (struct hs_control *) start->shared;
   if (hs_runtime.control->magic != HS_MAGIC)
     return 1;
-  if (start->key >= 32 && start->set_specific != 0)
+  if (start->key >= HS_EARLY_KEYS && start->set_specific != 0)
     return 2;
   hs_runtime.rings = (struct hs_ring *) (start->shared + 4096);
   hs_runtime.data = start->shared + HS_DATA_OFFSET;
@@ -1321,5 +1370,7 @@ hs_fill_exports (void)
   hs_exports.replacement_count = hs_replacement_count;
 #ifdef HS_SELF_CONTAINED
   hs_exports.enter_go = (void *) hs_enter_go;
+  hs_exports.lookups = __start_hs_lookups;
+  hs_exports.lookups_end = __stop_hs_lookups;
 #endif
 }

@@ -77,6 +77,14 @@ hs_thread_block (void)
   return found;
 }
 
+/* Code that looks for a thread's data: where it is, where it continues for a
+ * thread that has none, and where for one that has. Each is relative to the
+ * number's own address. */
+struct hs_lookup
+{
+  int32_t code, none, found;
+};
+
 /* The one symbol that the library exports; mirrored in agent/src/runtime.rs. */
 struct hs_exports
 {
@@ -88,6 +96,9 @@ struct hs_exports
   uint64_t replacement_count;
   void * enter_go; /* only in the self-contained runtime */
   void * enter_texts;
+  uint64_t slot;       /* hs_slot */
+  const struct hs_lookup * lookups; /* up to */
+  const struct hs_lookup * lookups_end;
 };
 
 
@@ -104,7 +115,12 @@ struct hs_start
   /* From the loader only: */
   uint64_t entries_only; /* 1: returns are not hooked */
   uint64_t stacks;       /* memory for HS_RINGS stacks; 0: it is no Go program */
+  uint64_t key_create;   /* pthread_key_create; 0: the C library has no thread blocks that we know */
 };
+
+/* The values of the first keys are in the thread's block; a later one needs
+ * malloc. */
+#define HS_EARLY_KEYS 32
 
 /* What the thunks push, lowest address first. */
 struct hs_saved
@@ -176,6 +192,9 @@ extern volatile uint64_t hs_alive;
 extern __thread struct hs_local hs_local __attribute__ ((tls_model ("initial-exec")));
 #else
 extern struct hs_local * hs_locals_begin; /* one for each ring */
+/* Where a thread's block has the pointer to its hs_local; 0: nowhere, the base
+ * of gs points to it. */
+extern uint64_t hs_slot;
 #endif
 extern volatile uint32_t hs_in_sandbox;
 extern struct hs_exports hs_exports;

@@ -4,15 +4,17 @@
 //! visible after the pass began. They are not ordered before the watermark in the recording even if their own time is
 //! earlier (a thread was interrupted between taking the time and making the record visible).
 
+mod log;
+
 use std::time::{Duration, Instant};
 
 use agent::shared::Shared;
 use store::{
     control::{Control, GapReason},
-    log::LogWriter,
     wire::Records,
 };
 
+pub(crate) use self::log::Log;
 use crate::{
     clock,
     process::{
@@ -151,9 +153,11 @@ impl<'a> Drain<'a> {
     /// Moves everything available now. Returns the number of bytes moved. `noted`: the log has received other events
     /// since the last pass, which readers must see even if no thread has written anything.
     ///
+    /// The time of the watermark is read first: what comes meanwhile is later.
+    ///
     /// # Errors
     /// If the log takes no more.
-    pub fn pass(&mut self, log: &mut LogWriter, noted: bool) -> store::Result<u64> {
+    pub fn pass(&mut self, log: &mut Log, noted: bool) -> store::Result<u64> {
         let watermark = self.now();
         let roll_call = self.roll.is_called();
         self.waits.begin_pass(clock::monotonic_ns());
@@ -195,7 +199,7 @@ impl<'a> Drain<'a> {
     ///
     /// # Errors
     /// If the log takes no more.
-    pub fn finish(&self, log: &mut LogWriter) -> store::Result<()> {
+    pub fn finish(&self, log: &mut Log) -> store::Result<()> {
         if self.discarding {
             return Ok(());
         }
@@ -208,7 +212,7 @@ impl<'a> Drain<'a> {
             .try_for_each(|index| self.tell_lost(index, self.shared.tenant(index).tid, log))
     }
 
-    fn tell_lost(&self, index: usize, tid: u32, log: &mut LogWriter) -> store::Result<()> {
+    fn tell_lost(&self, index: usize, tid: u32, log: &mut Log) -> store::Result<()> {
         let lost = self.shared.lost_untold(index);
         if lost == 0 {
             return Ok(());
@@ -221,7 +225,7 @@ impl<'a> Drain<'a> {
         })
     }
 
-    fn ring(&mut self, index: usize, roll_call: bool, log: &mut LogWriter) -> store::Result<u64> {
+    fn ring(&mut self, index: usize, roll_call: bool, log: &mut Log) -> store::Result<u64> {
         let tenant = self.shared.tenant(index);
         if tenant.tid == 0 {
             return Ok(0); // a thread is just taking the ring

@@ -37,7 +37,6 @@ use std::{
 use agent::shared::{RobustOwner, Shared};
 use store::{
     control::{Control, Snapshot},
-    log::LogWriter,
     manifest::RecordingId,
     recording::OpenRecording,
 };
@@ -65,6 +64,7 @@ use crate::{
         patch::{Plan, Prepared},
     },
     capture::watch::Watches,
+    drain::Log,
     guardian::Guardian,
     process::{spawn::Pipes, status::Seccomp},
     signals::ChildSignals,
@@ -138,7 +138,7 @@ pub(crate) struct Runtime {
 
 struct Writing {
     open: OpenRecording,
-    log: LogWriter,
+    log: Log,
 }
 
 /// Memory snapshots.

@@ -1,6 +1,6 @@
 //! Goal: seq is an order in which things could have happened. Method: a token goes from thread to thread under a mutex
 //! 100,000 times, and the program itself writes down who had it when; numbers go from thread to thread without a lock, and
-//! no call that saw one is before the call that made it.
+//! no call that saw one is before the call that made it; a variable is written once in each call of a function.
 
 use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};
 
@@ -59,6 +59,23 @@ fn events_before_the_start_of_a_thread_come_before_its_first_call() {
          WHERE ts_ns < before",
     );
     assert_eq!(backwards, 0, "time never goes back in a thread");
+}
+
+/// The tracer sends these events while the recorder is busy with the libraries that another thread loads.
+#[test]
+fn a_logged_write_is_in_the_call_that_made_it() {
+    let scratch = Scratch::new("logged-loading");
+    let program = Program::new(fixture_artifact("logged", "logged_loading"), scratch.path());
+    let (ended, recording) = Hindsight::record(&scratch, &["--log-writes", "counted"], &program);
+    assert_eq!(ended.stdout, b"1\n", "{ended:?}");
+    let calls = recording.rows(
+        "SELECT c.start_seq, count(e.seq) AS writes FROM calls c LEFT JOIN events e ON e.tid = c.tid \
+         AND e.kind = 'logged_write' AND e.seq BETWEEN c.start_seq AND c.end_seq \
+         WHERE c.function = 'count' GROUP BY c.start_seq",
+    );
+    assert!(calls.len() > 20, "{} calls", calls.len());
+    let wrong = calls.iter().filter(|call| call["writes"] != 1).count();
+    assert_eq!(wrong, 0, "of {} calls", calls.len());
 }
 
 /// Without a barrier, a processor reads the clock before it completes the load of the call's argument: of six million

@@ -25,6 +25,7 @@ use super::{
     stubs::{Patch, Probe, Region},
     sweeps::Sweep,
     system_calls::{self, Before, Site},
+    unwinders::ASKED_BY_UNWINDERS,
 };
 use crate::{
     capture::{
@@ -38,6 +39,9 @@ use crate::{
     stop::{StopError, StoppedProcess},
 };
 
+/// The first byte of a patch: `jmp` with a distance of 32 bits.
+const JUMP: u8 = 0xe9;
+
 /// The runtime's code around system calls, as its replacements name it.
 const AROUND_CALLS: [&str; 2] = ["hs_before_syscall", "hs_after_syscall"];
 
@@ -45,9 +49,9 @@ const AROUND_CALLS: [&str; 2] = ["hs_before_syscall", "hs_after_syscall"];
 const REPLACED_IN: [&str; 3] = ["libc.so", LINKER, "libgcc_s.so"];
 /// glibc's dynamic linker, by name prefix.
 const LINKER: &str = "ld-linux";
-/// A function that the dynamic linker also has, for itself: it does not set the program's errno. The symbols of both come with debug
-/// files.
-const ALSO_IN_LINKER: &str = "__libc_sigaction";
+/// The functions that are the dynamic linker's. It also has some of the C library's (`__libc_sigaction`, `sigaction`) for itself, which do
+/// not set the program's errno. Their symbols come with debug files.
+const OF_LINKER: [&str; 2] = ["_dl_debug_state", "_dl_find_object"];
 
 /// The chosen functions of a module that are fit to patch. Memory for their stubs is still to be reserved.
 #[derive(Debug)]
@@ -92,6 +96,8 @@ pub struct Armer {
     /// Names of the functions of system libraries that are recorded.
     exported: HashSet<String>,
     written: BTreeMap<u64, Written>,
+    /// Those that are never undone.
+    staying: HashSet<u64>,
     /// Moved instructions: new and old address.
     moved: Vec<(u64, u64)>,
     /// The changes that a live session must know about.
@@ -111,15 +117,29 @@ pub struct Written {
 }
 
 impl Plan {
-    /// Returns the patches as they will be written, by entry address.
+    /// Returns the patches that are to be undone, as they will be written, by entry address.
     pub fn patches(&self) -> impl Iterator<Item = (u64, Written)> {
         self.patches
             .iter()
+            .filter(|patch| patch.tells_unwinders.is_none())
             .map(|patch| (patch.entry, patch.written()))
     }
 }
 
 impl Patch {
+    /// If `found`, in the place of the patch, is what an earlier recording of the process has left there: returns the word for the
+    /// function that the replacement calls, and the earlier replacement's address. Each shows its own runtime.
+    fn of_earlier_recording(&self, found: &[u8]) -> Option<(u64, u64)> {
+        let word = self.tells_unwinders?;
+        let (jump, rest) = found.split_first_chunk::<PATCH_BYTES>()?;
+        let [JUMP, distance @ ..] = *jump else {
+            return None;
+        };
+        let next = self.entry + PATCH_BYTES as u64;
+        let to = next.wrapping_add_signed(i32::from_le_bytes(distance).into());
+        (rest == &self.expected[PATCH_BYTES..]).then_some((word, to))
+    }
+
     fn written(&self) -> Written {
         Written {
             original: self.expected[..PATCH_BYTES]
@@ -161,6 +181,7 @@ impl Armer {
             next_id: 0,
             exported: HashSet::new(),
             written: BTreeMap::new(),
+            staying: HashSet::new(),
             moved: Vec::new(),
             hooks: None,
             way: Way::Frida,
@@ -328,8 +349,9 @@ impl Armer {
         let sweep = sweep.unwrap_or_else(|| Sweep::of(elf, &[]));
         let judge = Judge::new(module, elf, &sweep);
         let is_linker = is_named(module, LINKER);
-        let of_module =
-            |replacement: &&Replacement| !is_linker || replacement.name != ALSO_IN_LINKER;
+        let of_module = |replacement: &&Replacement| {
+            !is_linker || OF_LINKER.contains(&replacement.name.as_str())
+        };
         for replacement in started.replacements.iter().filter(of_module) {
             let Some(symbol) = symbols
                 .iter()
@@ -397,7 +419,10 @@ impl Armer {
         let mut replaced = BTreeMap::new();
         for (replacement, displacement, code) in prepared.replacements.drain(..) {
             let displacement = leading(displacement);
-            if let Ok(patch) = region.add_replacement(&displacement, &code, replacement.by) {
+            if let Ok(mut patch) = region.add_replacement(&displacement, &code, replacement.by) {
+                if ASKED_BY_UNWINDERS.contains(&replacement.name.as_str()) {
+                    patch.tells_unwinders = Some(replacement.original);
+                }
                 plan.words.push((replacement.original, patch.trampoline.at));
                 replaced.insert(patch.entry, patch);
             }
@@ -501,12 +526,19 @@ impl Armer {
         for patch in &plan.patches {
             let mut found = vec![0; patch.expected.len()];
             process.read(patch.entry, &mut found)?;
-            if found != patch.expected {
+            let earlier = patch.of_earlier_recording(&found);
+            if found != patch.expected && earlier.is_none() {
                 changed.push(patch.entry);
                 continue;
             }
+            if let Some((word, earlier)) = earlier {
+                process.write(word, &earlier.to_le_bytes())?;
+            }
             process.write(patch.entry, &patch.jump)?;
             self.written.insert(patch.entry, patch.written());
+            if patch.tells_unwinders.is_some() {
+                self.staying.insert(patch.entry);
+            }
             let pairs = patch.trampoline.moves.iter();
             self.moved.extend(pairs.map(|m| (m.new, m.old)));
             moves.extend(
@@ -556,7 +588,7 @@ impl Armer {
         found.map(|(entry, _)| *entry)
     }
 
-    /// Undoes every write that is still in place.
+    /// Undoes every write that is still in place, but for those that stay.
     ///
     /// # Errors
     /// If memory cannot be written.
@@ -567,7 +599,9 @@ impl Armer {
                 .unwrap_or_else(PoisonError::into_inner)
                 .clear();
         }
-        take_back(&std::mem::take(&mut self.written), process)
+        let mut undone = std::mem::take(&mut self.written);
+        undone.retain(|entry, _| !self.staying.contains(entry));
+        take_back(&undone, process)
     }
 
     /// Forgets the writes in a module that is gone.

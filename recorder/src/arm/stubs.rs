@@ -56,6 +56,9 @@ pub struct Patch {
     pub jump: [u8; 5],
     /// The copy of its first instructions.
     pub trampoline: Trampoline,
+    /// What replaces the function shows unwinders the runtime, and calls the function whose address is here. The patch stays: when
+    /// the recording ends, calls have still to return through the runtime.
+    pub tells_unwinders: Option<u64>,
 }
 
 /// What the runtime knows about a function.
@@ -332,6 +335,7 @@ impl Region {
                 bytes: self.bytes[from..].to_vec(),
                 moves,
             },
+            tells_unwinders: None,
         })
     }
 
@@ -374,6 +378,7 @@ impl Region {
             expected,
             jump,
             trampoline,
+            tells_unwinders: None,
         })
     }
 

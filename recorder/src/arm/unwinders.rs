@@ -3,7 +3,7 @@
 use super::{LoadedModule, judge::Judge, sweeps::Sweep};
 
 /// Functions of C libraries that unwinders call to find unwind tables.
-const ASKED_BY_UNWINDERS: [&str; 2] = ["dl_iterate_phdr", "_dl_find_object"];
+pub(super) const ASKED_BY_UNWINDERS: [&str; 2] = ["dl_iterate_phdr", "_dl_find_object"];
 
 /// Returns whether unwinders linked into `modules` can learn of the return trampoline through the functions that find
 /// unwind tables. If they cannot, returns must not be hooked.

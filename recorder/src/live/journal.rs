@@ -1,6 +1,7 @@
 //! Records what happens to the program: each stop, resume and change becomes an event of the recording.
 //!
-//! An event is sent before its thread resumes, so that it is in the log before anything the thread records next.
+//! An event is sent before its thread resumes: in the recording it comes before anything the thread records next
+//! (`drain/log.rs`).
 
 use std::sync::{
     Arc,

@@ -260,7 +260,6 @@ fn begin(
     let (more, wishes) = unbounded();
     let side = LiveSide {
         commands: commands.clone(),
-        journal: journal_end,
         counts: journal.counts(),
         settling: settle_requests,
         more: wishes,
@@ -268,10 +267,9 @@ fn begin(
         became,
         space: Arc::clone(&space),
         stops: Arc::clone(&stops),
-        fatal: None,
         is_unattended,
     };
-    session.control(side, hooks);
+    session.control(side, journal_end, hooks);
     let kept = Arc::<Kept>::default();
     let of_tracer = Arc::clone(&kept);
     let snapshots = session.copies.snapshots.clone();

@@ -19,6 +19,8 @@ const NO_FILE: (u64, u64) = (u64::MAX, 0);
 /// Search at most this many bytes of a mapping for a system call instruction.
 const SEARCHED_BYTES: u64 = 4 << 20;
 const LONGEST_NAME: usize = 64;
+/// The kernel counts the pages that one munlock covers in 32 bits.
+const UNLOCKED_AT_ONCE: u64 = 1 << 42;
 
 /// A stopped program, and the thread that does the work.
 pub(super) struct Inside<'a> {
@@ -51,6 +53,21 @@ impl<'a> Inside<'a> {
                     ..registers
                 };
                 self.process.set_regs(tid, &without)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Clears a word of every thread's block; `offset` is its distance from the base of fs, in bytes.
+    pub fn clear_in_blocks(&mut self, offset: u64) -> Result<(), Failure> {
+        for tid in self.process.tids() {
+            let block = self.process.regs(tid)?.fs_base;
+            // A thread that glibc did not make may have a block of another kind. glibc's has its address in two places.
+            let is_of_glibc = self
+                .words(block, 3)
+                .is_ok_and(|words| words[0] == block && words[2] == block);
+            if is_of_glibc {
+                self.process.write(block + offset, &[0; 8])?;
             }
         }
         Ok(())
@@ -126,10 +143,33 @@ impl<'a> Inside<'a> {
         Ok(())
     }
 
+    /// Maps memory to read and write, of which no page is loaded yet. If the program has locked its future mappings
+    /// (`mlockall(2)`), the kernel loads every page at once, except inaccessible ones and those that are unlocked before
+    /// they become accessible.
+    fn map_unlocked(
+        &mut self,
+        at: u64,
+        bytes: u64,
+        flags: i32,
+        file: (u64, u64),
+    ) -> Result<Result<u64, i32>, Failure> {
+        let at = match self.mmap(at, bytes, libc::PROT_NONE, flags, file)? {
+            Ok(at) => at,
+            refused => return Ok(refused),
+        };
+        for from in (at..at + bytes).step_by(UNLOCKED_AT_ONCE as usize) {
+            let len = UNLOCKED_AT_ONCE.min(at + bytes - from);
+            let _ = self.call(libc::SYS_munlock, [from, len, 0, 0, 0, 0])?;
+        }
+        let access = READ_WRITE as u64;
+        let opened = self.call(libc::SYS_mprotect, [at, bytes, access, 0, 0, 0])?;
+        Ok(opened.map(|_| at))
+    }
+
     /// Maps the memory of the rings.
     pub fn map_shared(&mut self, fd: u64, bytes: u64) -> Result<u64, Failure> {
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-        let mapped = self.mmap(0, bytes, READ_WRITE, flags, (fd, 0))?;
+        let mapped = self.map_unlocked(0, bytes, flags, (fd, 0))?;
         let at = mapped.map_err(|error| cannot_map("the shared memory", error))?;
         self.advise(at, bytes, libc::MADV_DONTDUMP)?;
         self.advise(at, bytes, libc::MADV_DONTFORK)?;
@@ -144,7 +184,7 @@ impl<'a> Inside<'a> {
             // The kernel counts a mapping that grows down as stack and not as data, on which the program may have a
             // limit.
             let flags = PRIVATE | libc::MAP_FIXED_NOREPLACE | libc::MAP_GROWSDOWN;
-            let mapped = self.mmap(shadow.base, shadow.bytes, READ_WRITE, flags, NO_FILE)?;
+            let mapped = self.map_unlocked(shadow.base, shadow.bytes, flags, NO_FILE)?;
             match mapped {
                 Ok(_) => self.advise(shadow.base, shadow.bytes, libc::MADV_DONTDUMP)?,
                 Err(_) if self.is_mapped_whole(shadow.base, shadow.bytes) => {}
@@ -205,9 +245,14 @@ impl<'a> Inside<'a> {
         self.write(at, &bytes)
     }
 
+    pub fn bytes(&self, from: u64, to: u64) -> Result<Vec<u8>, Failure> {
+        let mut bytes = vec![0; (to - from) as usize];
+        self.process.read(from, &mut bytes)?;
+        Ok(bytes)
+    }
+
     pub fn words(&self, at: u64, count: usize) -> Result<Vec<u64>, Failure> {
-        let mut bytes = vec![0; count * 8];
-        self.process.read(at, &mut bytes)?;
+        let bytes = self.bytes(at, at + count as u64 * 8)?;
         let (words, _) = bytes.as_chunks::<8>();
         Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
     }

@@ -1,11 +1,13 @@
-//! Loads the runtime into a program without a dynamic linker, or with one that Frida cannot use. Maps the
-//! self-contained library by system calls that a thread of the program executes for us, and starts it.
+//! Loads the runtime without Frida. Maps the self-contained library by system calls that a thread of the program
+//! executes for us, and starts it.
 //!
 //! The program's own memory is only read, and its threads resume unchanged. Paths, and a stack for the call, lie in
 //! memory that is mapped for this and unmapped again. All other new mappings stay, as they do when Frida loads the
 //! runtime.
 
 mod inside;
+mod keys;
+mod lookup;
 
 use std::{ops::Range, path::Path, time::Duration};
 
@@ -17,6 +19,8 @@ use agent::{
 use debuginfo::{Diagnostic, Module};
 
 use self::inside::{Inside, READ, READ_EXECUTE, READ_WRITE};
+pub(crate) use self::keys::ThreadKeys;
+use self::lookup::Lookup;
 use crate::{
     Error, Result,
     process::{Maps, Way},
@@ -30,7 +34,7 @@ const SCRATCH_BYTES: u64 = 64 << 10;
 /// A stack for each ring, and a spare one.
 const GO_STACKS_BYTES: u64 = (shared::RINGS as u64 + 1) * shared::GO_STACK_BYTES;
 /// The words of `struct hs_exports`; a replacement has three words.
-const EXPORTS_WORDS: usize = 8;
+const EXPORTS_WORDS: usize = 11;
 const REPLACEMENT_BYTES: usize = 24;
 /// Upper bound for the memory after the library's file, which holds the data of every ring's thread.
 const MOST_BEHIND_FILE: u64 = 1 << 20;
@@ -45,6 +49,8 @@ pub(crate) struct Loader<'a> {
     pub shared: &'a Shared,
     /// Returns cannot be hooked, although it is not a Go program.
     pub entries_only: bool,
+    /// The C library's functions for thread-specific data. Without them, a thread's data takes longer to find.
+    pub keys: Option<ThreadKeys>,
 }
 
 /// Why loading failed.
@@ -125,16 +131,18 @@ impl Loader<'_> {
             .find(|symbol| symbol.linkage == "hs_load")
             .map(|symbol| base + symbol.svma.0)
             .ok_or_else(|| Failure::Runtime("the library has no hs_load".into()))?;
+        let (create, set) = self.keys.map_or((0, 0), |keys| (keys.create, keys.set));
         // struct hs_start
         let start = [
             shared,
-            0,
+            set,
             0,
             base,
             size,
             missing,
             self.entries_only.into(),
             stacks,
+            create,
         ];
         inside.write_words(scratch, &start)?;
         let exports = inside.run(begin, scratch, scratch + SCRATCH_BYTES)?;
@@ -143,7 +151,11 @@ impl Loader<'_> {
             return Err(Failure::Runtime(why.into()));
         }
         inside.unmap(scratch, SCRATCH_BYTES)?;
-        self.started(inside, shared, exports)
+        let (started, lookup) = self.started(inside, shared, exports)?;
+        if lookup.slot != 0 {
+            lookup.shorten(inside)?;
+        }
+        Ok(started)
     }
 
     /// Returns the runtimes that earlier recordings have left in the process, including the memory after the file.
@@ -198,7 +210,12 @@ impl Loader<'_> {
     }
 
     /// Reads the runtime's exports.
-    fn started(&self, inside: &Inside<'_>, shared: u64, exports: u64) -> Result<Started, Failure> {
+    fn started(
+        &self,
+        inside: &Inside<'_>,
+        shared: u64,
+        exports: u64,
+    ) -> Result<(Started, Lookup), Failure> {
         let words = inside.words(exports, EXPORTS_WORDS)?;
         let [
             version,
@@ -209,6 +226,9 @@ impl Loader<'_> {
             count,
             enter_go,
             enter_texts,
+            slot,
+            lookups,
+            lookups_end,
         ] = words[..]
         else {
             return Err(Failure::Runtime("its exports are cut short".into()));
@@ -229,12 +249,17 @@ impl Loader<'_> {
             Way::LoaderForGo => (enter_go, enter_go),
             _ => (enter, enter_xmm),
         };
-        Ok(Started {
+        let started = Started {
             shared,
             enter,
             enter_xmm,
             enter_texts,
             replacements,
-        })
+        };
+        let lookup = Lookup {
+            slot,
+            table: lookups..lookups_end,
+        };
+        Ok((started, lookup))
     }
 }

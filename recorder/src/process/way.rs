@@ -1,5 +1,5 @@
-//! How the runtime gets into a program: Frida loads it if there is a dynamic linker that it supports, and our own
-//! loader otherwise.
+//! How the runtime gets into a program: our own loader does it where threads can find their data by the bases of fs and
+//! gs, and Frida elsewhere.
 
 use std::fs;
 
@@ -21,11 +21,26 @@ pub enum Way {
 }
 
 impl Way {
-    /// Determines what a program needs.
+    /// Determines what a program needs on this machine. `HINDSIGHT_FRIDA=1` asks for Frida, where it can be used.
     ///
     /// # Errors
     /// Why it cannot be recorded.
     pub fn of(module: &Module) -> Result<Self, Diagnostic> {
+        match Self::by_file(module)? {
+            Self::Frida if !Self::may_be_frida() => Ok(Self::Loader),
+            way => Ok(way),
+        }
+    }
+
+    /// Returns whether there are programs that take Frida on this machine, or with this environment.
+    #[must_use]
+    pub fn may_be_frida() -> bool {
+        let is_wanted = std::env::var_os("HINDSIGHT_FRIDA").is_some_and(|value| value == "1");
+        is_wanted || !has_fsgsbase()
+    }
+
+    /// Determines what loads the runtime; Frida, if it can.
+    fn by_file(module: &Module) -> Result<Self, Diagnostic> {
         let linker = module.interp().map(|path| path.rsplit('/').next());
         let is_musl = linker
             .flatten()
@@ -51,7 +66,8 @@ impl Way {
             false => Self::Loader,
         })
     }
-    /// Returns the way without Frida, which takes a tenth of a second and more, if this processor has one.
+
+    /// Returns our loader instead of Frida, where that is possible: for a process that is in the middle of something.
     #[must_use]
     pub fn without_frida(self) -> Self {
         match self {

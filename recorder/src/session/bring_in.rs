@@ -1,10 +1,9 @@
-//! Loads the agent into the program: Frida attaches, loads the runtime, reserves memory for code, and detaches. If it
-//! cannot, our own loader does the same.
+//! Loads the agent into the program: our loader, or Frida, loads the runtime and reserves memory for code.
 
 use std::{ops::Range, path::Path, sync::Arc, thread};
 
 use agent::{
-    host::{self, Host},
+    host::{self, Host, Started},
     shared::{SHADOWS, Shared, TOTAL_BYTES},
 };
 use debuginfo::Diagnostic;
@@ -21,7 +20,7 @@ use crate::{
         patch::{Plan, Prepared},
         unwinders_can_be_told,
     },
-    loader::Loader,
+    loader::{Loader, ThreadKeys},
     process::{Maps, Way, limits::Lifted},
 };
 
@@ -120,7 +119,14 @@ impl BringIn<'_> {
         let pid = self.target.pid;
         // It waits at its entry point.
         let was_alone = self.target.spawned && host::has_one_thread(pid);
-        let mut prepared = self.start(host, modules, armer)?;
+        let mut prepared = self.start(modules, armer, || {
+            host.ready()
+                .and_then(|()| {
+                    let library = self.runtime.to_string_lossy();
+                    host::start_runtime(host, pid, &library, &self.shared.path())
+                })
+                .map_err(|error| about_target(error, self.target))
+        })?;
         armer.leave_out_stubs(&modules.loaded, &mut prepared);
         for (module, prepared) in modules.loaded.iter().zip(&mut prepared) {
             armer.prepare_replacements(module, prepared);
@@ -157,11 +163,6 @@ impl BringIn<'_> {
     ) -> Result<Vec<Prepared>> {
         let pid = self.target.pid;
         armer.goes_by(self.target.way, &self.target.exe);
-        let mut prepared: Vec<_> = modules
-            .loaded
-            .iter()
-            .map(|module| armer.prepare(module))
-            .collect();
         let entries_only = !unwinders_can_be_told(modules.loaded.iter());
         let loader = Loader {
             pid,
@@ -169,12 +170,9 @@ impl BringIn<'_> {
             library: self.runtime,
             shared: self.shared,
             entries_only,
+            keys: ThreadKeys::find(modules),
         };
-        self.shared.populate_first_ring();
-        sandbox::watch_code(self.shared, &modules.loaded);
-        let started = loader.load()?;
-        self.shared.set_target_base(started.shared);
-        armer.runtime_started(started);
+        let mut prepared = self.start(modules, armer, || loader.load())?;
         armer.leave_out_stubs(&modules.loaded, &mut prepared);
         for (module, prepared) in modules.loaded.iter().zip(&mut prepared) {
             armer.prepare_replacements(module, prepared);
@@ -229,12 +227,12 @@ impl BringIn<'_> {
         unseen
     }
 
-    /// Reads the files while Frida attaches.
+    /// Reads the files while the runtime is loaded by `load`.
     fn start(
         &self,
-        host: &mut dyn Host,
         modules: &Modules,
         armer: &mut Armer,
+        load: impl FnOnce() -> Result<Started>,
     ) -> Result<Vec<Prepared>> {
         let (prepared, started) = thread::scope(|scope| {
             scope.spawn(|| self.shared.populate_first_ring());
@@ -246,17 +244,10 @@ impl BringIn<'_> {
                     .map(|module| armer.prepare(module))
                     .collect::<Vec<_>>()
             });
-            let started = host.ready().and_then(|()| {
-                host::start_runtime(
-                    host,
-                    self.target.pid,
-                    &self.runtime.to_string_lossy(),
-                    &self.shared.path(),
-                )
-            });
+            let started = load();
             (files.join().expect("preparing does not panic"), started)
         });
-        let started = started.map_err(|error| about_target(error, self.target))?;
+        let started = started?;
         self.shared.set_target_base(started.shared);
         armer.runtime_started(started);
         Ok(prepared)

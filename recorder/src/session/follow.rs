@@ -195,9 +195,11 @@ impl Session {
         incomplete: &mut Option<String>,
         observer: &dyn Observer,
     ) -> (u64, bool) {
-        // The journal comes first: a resumed thread writes only after its resume event was sent to the journal.
         let noted = self.take_journal(observer);
-        let passed = noted.and_then(|noted| Ok((drain.pass(&mut self.writing.log, noted)?, noted)));
+        let passed = noted.and_then(|noted| {
+            let log = &mut self.writing.log;
+            Ok((drain.pass(log, noted)?, noted || log.has_news()))
+        });
         passed.unwrap_or_else(|error| {
             drain.discard();
             let warning = Error::from(error).diagnostic();
@@ -244,6 +246,7 @@ impl Session {
             let written = self
                 .note_death(exit)
                 .and_then(|()| self.account_for_copies(0))
+                .and_then(|()| self.writing.log.end_journal())
                 .and_then(|()| end.map_or(Ok(()), |end| self.writing.log.append_control(&end)))
                 .and_then(|()| self.writing.log.append_watermark(clock::ticks()));
             *incomplete = written.err().map(|error| error.one_line());

@@ -108,11 +108,7 @@ impl Session {
         {
             return Ok(());
         }
-        if self
-            .live
-            .as_ref()
-            .is_some_and(|live| live.fatal == Some(signal))
-        {
+        if self.writing.log.fatal() == Some(signal) {
             return Ok(());
         }
         self.death = None;

@@ -7,7 +7,7 @@ use std::sync::{
 
 use crossbeam::channel::{Receiver, Sender};
 use debuginfo::{AddressSpace, Mapped};
-use store::control::{Control, ExceptionPhase};
+use store::control::Control;
 
 use super::{Session, Stopper, lock, more::More};
 use crate::{
@@ -27,7 +27,6 @@ use crate::{
 /// The connection to the tracer.
 pub(crate) struct LiveSide {
     pub commands: Commands,
-    pub journal: Receiver<Control>,
     pub counts: Arc<Counts>,
     /// Clients that wait until readers can see everything so far.
     pub settling: Receiver<Sender<()>>,
@@ -38,8 +37,6 @@ pub(crate) struct LiveSide {
     pub became: Arc<AtomicBool>,
     pub space: Arc<RwLock<Arc<AddressSpace>>>,
     pub stops: Arc<StopLog>,
-    /// The last signal that the tracer reported as ending the program.
-    pub fatal: Option<i32>,
     /// No user controls the session: it ends as other recordings do.
     pub is_unattended: bool,
 }
@@ -77,33 +74,27 @@ impl LiveSide {
 }
 
 impl Session {
-    /// Makes the tracer stop the program from now on.
-    pub(crate) fn control(&mut self, live: LiveSide, hooks: Arc<SharedHooks>) {
+    /// Makes the tracer stop the program from now on, and logs its events.
+    pub(crate) fn control(
+        &mut self,
+        live: LiveSide,
+        journal: Receiver<Control>,
+        hooks: Arc<SharedHooks>,
+    ) {
+        self.writing.log.listen(journal, Arc::clone(&live.counts));
         lock(&self.arming.armer).tell(hooks);
         self.stopper = Stopper::Tracer(live.commands.clone());
         self.live = Some(live);
     }
 
-    /// Logs what the tracer has sent, and tells its warnings. Returns whether there was anything.
+    /// Logs what the tracer has sent, and tells its warnings. Returns whether anything was logged since the last time.
     pub(super) fn take_journal(&mut self, observer: &dyn Observer) -> store::Result<bool> {
-        let Some(live) = &mut self.live else {
-            return Ok(false);
-        };
-        let mut any = false;
-        for control in live.journal.try_iter() {
-            if let Control::Exception(told) = &control
-                && told.phase == ExceptionPhase::Unhandled
-            {
-                live.fatal = told.signal.or(live.fatal);
-            }
-            if let Control::Warning { message, .. } = &control {
-                observer.warning(&message.as_str().into());
-            }
-            self.writing.log.append_control(&control)?;
-            live.counts.written();
-            any = true;
+        let log = &mut self.writing.log;
+        let taken = log.take_journal();
+        for message in log.take_warnings() {
+            observer.warning(&message.as_str().into());
         }
-        Ok(any)
+        taken.map(|()| log.take_news())
     }
 
     /// Returns the pending requests to make everything so far visible.

@@ -308,6 +308,9 @@ fn has_sanitizer(exe: &Path, sanitizer: &str) -> Error {
 
 /// Returns whether Frida will probably be needed for a program, so that it can be started in parallel.
 pub(super) fn may_need_frida(program: &OsStr) -> bool {
+    if !Way::may_be_frida() {
+        return false;
+    }
     let found = find_in_path(program).and_then(|path| Module::open(path).ok());
     // A script's interpreter is known only once the kernel has found it.
     found.is_none_or(|module| Way::of(&module) == Ok(Way::Frida))

@@ -51,6 +51,9 @@ impl StoppedProcess {
         stack_end: u64,
     ) -> Result<u64, StopError> {
         let saved = self.regs(tid)?;
+        // A function of the C library may use the vector registers.
+        let extended = exact::ptrace::extended_state(tid)
+            .map_err(|source| self.failed("read the registers", tid, source))?;
         let mut registers = outside_of_calls(&saved);
         registers.rip = start;
         registers.rdi = argument;
@@ -59,6 +62,8 @@ impl StoppedProcess {
         self.set_regs(tid, &registers)?;
         let trap_after = start + CALL_BYTES + 1;
         let now = self.run_while(tid, ptrace::cont, |now| now.rip != trap_after)?;
+        exact::ptrace::set_extended_state(tid, &extended)
+            .map_err(|source| self.failed("set the registers", tid, source))?;
         self.set_regs(tid, &saved)?;
         Ok(now.rax)
     }

@@ -372,7 +372,7 @@ impl StoppedProcess {
         }
     }
 
-    fn failed(&self, request: &'static str, tid: i32, source: io::Error) -> StopError {
+    pub(super) fn failed(&self, request: &'static str, tid: i32, source: io::Error) -> StopError {
         match source.raw_os_error() {
             Some(libc::ESRCH) => StopError::NoSuchThread { pid: self.pid, tid },
             _ => StopError::Ptrace {

@@ -1,4 +1,4 @@
-//! `hindsight setup`: downloads what recording needs, so that the first `record` need not wait or be online.
+//! `hindsight setup`: downloads Frida, so that the first `record` on a machine that needs it need not wait or be online.
 
 use std::io::Write;
 
@@ -15,12 +15,12 @@ Examples:
   hindsight setup          install Frida into the user's cache
   hindsight setup --json   the same, for scripts
 
-Needs python3 with pip. `record` does this by itself when it was not done before.";
+Needs python3 with pip. `record` does this by itself if it needs Frida.";
 
-/// Install what recording needs, once
+/// Install Frida, for machines that need it to record
 ///
 /// Installs the official Frida wheel, pinned by version and digest, into the user's cache. Does nothing if it is already
-/// there.
+/// there. A processor of 2012 or later and Linux 5.9 need no Frida.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -20,7 +20,8 @@ pub fn masked(args: &str) -> String {
 }
 
 /// Arguments, counted from 0, that are not as strace shows them (docs/limits.md), or differ from run to run.
-const OTHER_ARGUMENTS: [(&str, usize); 8] = [
+const OTHER_ARGUMENTS: [(&str, usize); 9] = [
+    ("getrandom", 0),
     ("sigaltstack", 1),
     ("sched_getaffinity", 2),
     ("sysinfo", 0),

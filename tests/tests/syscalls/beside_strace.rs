@@ -6,19 +6,8 @@ use std::path::Path;
 
 use e2e::{Hindsight, Program, Recording, Scratch, Status};
 
-/// Calls that only strace sees, those that loading the runtime has already made (the heap), and those that the runtime
-/// replaces (docs/limits.md).
-const NOT_COMPARED: [&str; 5] = [
-    "rt_sigreturn",
-    "restart_syscall",
-    "brk",
-    "getrandom",
-    "prlimit64",
-];
-/// The C library loads this file once, and has already done so for the runtime's loader.
-const LOADED_BEFORE: &str = "gconv-modules.cache";
-/// It opens it, looks at its size, maps it, closes it and wakes threads that wait for it.
-const LOADING: [&str; 5] = ["openat", "newfstatat", "mmap", "close", "futex"];
+/// Calls that only strace sees, and one that the runtime replaces (docs/limits.md).
+const NOT_COMPARED: [&str; 3] = ["rt_sigreturn", "restart_syscall", "prlimit64"];
 
 /// A call: name, arguments, result, error.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,29 +146,6 @@ fn before_entry(folder: &Path, program: &Path, args: &[&str]) -> Vec<String> {
     names(&calls[..entry], &[&NOT_COMPARED[..], &to_say_it].concat())
 }
 
-fn leave_out_loading(calls: &mut Vec<Call>) {
-    let is_there = |call: &Call| call.args.contains(LOADED_BEFORE) && call.result != "-1 ENOENT";
-    if let Some(at) = calls.iter().position(is_there) {
-        let loading = calls.splice(at..at + LOADING.len(), []);
-        let loading: Vec<Call> = loading.collect();
-        assert_eq!(names(&loading, &[]), LOADING);
-    }
-}
-
-/// With its first thread a program handles SIGRT_1, for setuid(2) in all threads. A recorded one has had a thread before.
-fn leave_out_first_thread(calls: &mut Vec<Call>) {
-    let is_handler =
-        |call: &Call| call.name == "rt_sigaction" && call.args.starts_with("SIGRT_1, {");
-    let Some(at) = calls.iter().position(is_handler) else {
-        return;
-    };
-    calls.remove(at);
-    let unblocks = |call: &Call| call.name == "rt_sigprocmask" && call.args.contains("RT_1");
-    if calls.get(at).is_some_and(unblocks) {
-        calls.remove(at);
-    }
-}
-
 /// A recorded program has more mappings than others, and reads their list in more steps.
 fn leave_out_mappings(calls: &mut Vec<Call>) {
     let mut is_reading = false;
@@ -229,8 +195,6 @@ pub fn both_ways(
         calls.retain(|call| !NOT_COMPARED.contains(&call.name.as_str()));
         leave_out_mappings(calls);
     }
-    leave_out_loading(&mut expected[0]);
-    leave_out_first_thread(&mut expected[0]);
     for calls in expected.iter_mut().chain(&mut found) {
         calls.retain(|call| !left_out.contains(&call.name.as_str()));
     }
