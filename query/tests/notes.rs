@@ -36,6 +36,15 @@ fn names_that_are_not_in_the_recording_are_told() {
         ("select * from calls where function = 'parse'", ""),
         ("select * from calls where function like 'pars%'", ""),
         ("select * from calls where function <> 'pars'", ""),
+        // The function free was recorded, and no function of locks.
+        (
+            "select * from allocations",
+            "only allocations of the recorded functions are known: hindsight record --memory records all",
+        ),
+        (
+            "select * from locks",
+            "no lock was recorded: hindsight record --locks",
+        ),
         // Events have functions that were not traced.
         ("select * from events where function = 'pars'", ""),
     ] {

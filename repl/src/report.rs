@@ -46,8 +46,12 @@ pub fn answer(error: &Error, terminal: &Terminal) {
     let response = Response::of(1, Err(error.failure()));
     let response = serde_json::to_value(response).expect("responses are JSON");
     match stream {
-        // A reader that has gone needs no answer.
-        Json::Stdout => drop(write(&format!("{response:#}\n"))),
+        Json::Stdout => match write(&format!("{response:#}\n")) {
+            // A reader that has gone needs no answer.
+            Ok(()) | Err(Error::ReaderGone) => {}
+            // As on a full disk: nothing else would tell.
+            Err(_) => report(error, terminal),
+        },
         Json::Stderr => eprintln!("{response}"),
     }
 }

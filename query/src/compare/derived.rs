@@ -189,7 +189,8 @@ impl<'d> Derived<'d> {
         let pairs = pairs(atoms, calls, seen)?;
         let takes = !args.made.is_empty();
         let made_within = self.last.is_some_and(|last| last > calls.0.start_seq);
-        let may_make = args.has_number || made_within;
+        let is_hash = self.sides.0.hashes(calls.0.function_id);
+        let may_make = args.has_number || made_within || is_hash;
         let others = pairs.iter().filter(|pair| !self.is_alike(pair, is_exact));
         let numbers = others.map(|pair| {
             let own = self.made_of(pair, &args.addresses);

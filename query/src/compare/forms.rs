@@ -393,21 +393,30 @@ fn words_of(param: &Param) -> [Option<Atom>; 2] {
     [first_atom, second]
 }
 
-/// Functions of the C library whose results are those of the moment or the machine, such as the free memory.
-const OF_THE_MOMENT: [&str; 15] = [
+/// Functions of the C library whose results are those of the moment or the machine, such as the free memory. Groups and sessions of
+/// processes are numbers of processes, perhaps of one long ago.
+const OF_THE_MOMENT: [&str; 23] = [
     "arc4random",
     "clock",
     "get_avphys_pages",
     "get_phys_pages",
     "getauxval",
     "gethostid",
+    "getpgid",
+    "getpgrp",
     "getpid",
     "getppid",
+    "getsid",
     "gettid",
+    "msgget",
     "pthread_self",
     "sched_getcpu",
+    "semget",
+    "shmget",
     "sysconf",
     "sysinfo",
+    "tcgetpgrp",
+    "tcgetsid",
     "time",
     "times",
 ];

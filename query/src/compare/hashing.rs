@@ -2,7 +2,7 @@
 //! keyed by addresses. Calls of the functions that hash and probe are not compared, and neither is what they call: comparisons of
 //! keys, whose number depends on collisions.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::read::{CallFiles, Position};
 use crate::definitions::Definitions;
@@ -100,9 +100,14 @@ pub fn is_hashing(name: &str) -> bool {
     name.ends_with("::equivalent") || HASHING.iter().any(|part| name.contains(part))
 }
 
-/// Where threads hashed and probed: the events of the outermost such calls, by thread, in order.
+/// Where threads hashed and probed.
 #[derive(Debug, Default)]
-pub struct Hashing(FxHashMap<u32, Vec<(u64, u64)>>);
+pub struct Hashing {
+    /// The events of the outermost such calls, by thread, in order.
+    spans: FxHashMap<u32, Vec<(u64, u64)>>,
+    /// The functions that return a hash which may be one of an address.
+    pub returning: FxHashSet<u32>,
+}
 
 impl Hashing {
     /// Finds the calls of functions whose numbers `is_hashing` has.
@@ -132,16 +137,19 @@ impl Hashing {
                 is_outermost
             });
         }
-        Ok(Self(found))
+        Ok(Self {
+            spans: found,
+            returning: FxHashSet::default(),
+        })
     }
 
     /// Tells whether a thread was hashing or probing at an event.
     #[inline]
     pub fn covers(&self, tid: u32, seq: u64) -> bool {
-        if self.0.is_empty() {
+        if self.spans.is_empty() {
             return false;
         }
-        let Some(spans) = self.0.get(&tid) else {
+        let Some(spans) = self.spans.get(&tid) else {
             return false;
         };
         let before = spans.partition_point(|(start, _)| *start <= seq);

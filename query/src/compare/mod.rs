@@ -23,6 +23,7 @@ mod held;
 mod identity;
 mod inclusive;
 mod inlining;
+mod interpreters;
 mod lone;
 mod moments;
 mod origins;
@@ -65,6 +66,7 @@ pub(crate) use forms::Word;
 pub use held::{Held, HeldKind};
 pub(crate) use identity::{Identities, module_key};
 use inlining::Inlining;
+use interpreters::Interpreters;
 pub use output::{Line, OutputDifference};
 pub use parted::{How, Parting, Sight, SourceLine, Values};
 pub(crate) use read::{Batch, CallFiles, Position};
@@ -167,6 +169,7 @@ pub fn compare_both(
         },
         variables: &common.variables,
         inlining: &common.inlining,
+        interpreters: &common.interpreters,
         asked,
     };
     let mut comparison = whole.begun((a.1, b.1), &matched, (&pass_a.tallies, &pass_b.tallies))?;
@@ -218,6 +221,7 @@ struct Whole<'w> {
     numbers: Numbers<'w>,
     variables: &'w Variables,
     inlining: &'w Inlining,
+    interpreters: &'w Interpreters,
     asked: &'w Asked,
 }
 
@@ -272,10 +276,13 @@ impl Whole<'_> {
             ));
         }
         if self.sides.0.has_untold_blocks() || self.sides.1.has_untold_blocks() {
-            notes.push(
-                "pointers to blocks of the heap are one class: record with --memory to tell them apart by their allocations"
-                    .to_owned(),
-            );
+            let why = match self.sides.0.has_random_keys {
+                true => "with random keys, which one is which differs in each run",
+                false => "record with --memory to tell them apart by their allocations",
+            };
+            notes.push(format!(
+                "pointers to blocks of the heap are one class: {why}"
+            ));
         }
         if self.has_tables_of_addresses() {
             notes.push(
@@ -283,6 +290,7 @@ impl Whole<'_> {
                     .to_owned(),
             );
         }
+        notes.extend(self.interpreters.notes());
         let events = events::compare(readers, &matched.pairs, self.asked, &mut known)?;
         Ok(Comparison {
             a: recorded(self.sides.0, names.0, of_a),

@@ -19,6 +19,7 @@ use super::hashing::{Chance, Hashing, has_random_keys};
 use super::identity::{Identities, has_same_frames};
 use super::inclusive::inclusive_ns;
 use super::inlining::{self, Inlining};
+use super::interpreters::Interpreters;
 use super::moments::Moments;
 use super::origins::{self, Does, Origins, Seen};
 use super::output::Numbers;
@@ -56,6 +57,8 @@ pub struct Common<'c> {
     pub has_slots: bool,
     /// The variables that both builds of each module have.
     pub variables: Variables,
+    /// The interpreters whose own tables differ in each run.
+    pub interpreters: Interpreters,
 }
 
 impl<'c> Common<'c> {
@@ -93,6 +96,7 @@ impl<'c> Common<'c> {
             has_slots: has_same_frames(a.definitions(), b.definitions()),
             fixed,
             variables: variables::shared(a, b)?,
+            interpreters: Interpreters::of(a, b)?,
         })
     }
 }
@@ -168,7 +172,7 @@ impl<'s> Side<'s> {
         }
         let (words, pointers) = chosen.words(common.has_slots);
         Ok(Self {
-            hashing: hashing_of(session, chance, asked)?,
+            hashing: hashing_of(session, chance, common)?,
             files: CallFiles::open(session.reader(), words, &asked.stop)?,
             places,
             source,
@@ -209,6 +213,11 @@ impl<'s> Side<'s> {
     /// Tells whether pointers to blocks of the heap were compared, and no call that allocates was recorded.
     pub fn has_untold_blocks(&self) -> bool {
         self.places.saw_untold_blocks()
+    }
+
+    /// Tells whether a function returns a hash which may be one of an address.
+    pub fn hashes(&self, id: u32) -> bool {
+        self.hashing.returning.contains(&id)
     }
 
     fn maker(&self) -> RowMaker<'_> {
@@ -381,6 +390,7 @@ impl<'p> Pair<'p> {
         rules.ignores_function(&function.name)
             || rules.ignores_inside(&function.name)
             || self.chance.leaves_out(&function.name)
+            || self.common.interpreters.leaves_out(function, self.own.0)
             || gets_pages(function) && is_of_library(function, self.own.0)
     }
 
@@ -476,20 +486,32 @@ pub fn has_random_addresses(session: &Session) -> bool {
 }
 
 /// Finds where the threads of a recording worked on hash tables that differ in each run, and on what the user says is like them.
-fn hashing_of(session: &Session, chance: Chance, asked: &Asked) -> Result<Hashing> {
+fn hashing_of(session: &Session, chance: Chance, common: &Common<'_>) -> Result<Hashing> {
     let definitions = session.definitions();
+    let asked = common.asked;
     let is_one = |id: usize| {
         let function = definitions.function(id);
         function.is_some_and(|function| {
-            chance.decides(&function.name) || asked.rules.ignores_inside(&function.name)
+            chance.decides(&function.name)
+                || asked.rules.ignores_inside(&function.name)
+                || common.interpreters.decides(function, definitions)
         })
     };
     let ids: Vec<bool> = (0..definitions.id_limit()).map(is_one).collect();
-    if !ids.contains(&true) {
-        return Ok(Hashing::default());
+    let mut found = Hashing::default();
+    if ids.contains(&true) {
+        let files = CallFiles::open(session.reader(), Vec::new(), &asked.stop)?;
+        found = Hashing::of(&files, &ids)?;
     }
-    let files = CallFiles::open(session.reader(), Vec::new(), &asked.stop)?;
-    Hashing::of(&files, &ids)
+    found.returning = hashes_of(definitions, &common.interpreters);
+    Ok(found)
+}
+
+/// Returns the functions of interpreters that hash addresses.
+fn hashes_of(definitions: &Definitions, interpreters: &Interpreters) -> FxHashSet<u32> {
+    let functions = definitions.functions();
+    let hashes = functions.filter(|function| interpreters.hashes(function, definitions));
+    hashes.map(|function| function.id).collect()
 }
 
 /// Returns the modules at the end of a recording whose files can be read.

@@ -191,6 +191,11 @@ impl Comparison {
             None => "the program",
         };
         page.line(&format!("  if {who} hashes or sorts addresses, record it with --no-aslr: they are others in each run"));
+        if self.threads.len() > 1 {
+            page.line(
+                "  if threads wait for each other, how often they do is another number in each run",
+            );
+        }
     }
 
     /// Names the functions that were changed and called, where nothing shows it.

@@ -1,8 +1,15 @@
 //! Goal: a difference between builds is told where there is one, and chance or the cost of recording are hardly ever taken for
-//! one. Method: made-up runs with noise.
+//! one. Method: made-up runs with noise. Of what takes long each run does a third; `WHOLE=1` all.
+
+use share::in_turn;
 
 use super::*;
 use crate::report::Cost;
+
+// Which part of its samples a run of all tests takes.
+#[allow(dead_code)]
+#[path = "../../../tests/src/share.rs"]
+mod share;
 
 const COST: Cost = Cost {
     ps: 20_000,
@@ -109,7 +116,7 @@ fn a_change_that_does_not_count_is_no_difference_however_sure_it_is() {
 
 #[test]
 fn noise_is_seldom_called_slower() {
-    for recordings in [3, 5, 8] {
+    for recordings in in_turn([8, 3, 5]) {
         let mut noise = Noise(7, 0.12);
         let pairs = 400;
         let alarms = (0..pairs).filter(|_| {
@@ -144,7 +151,8 @@ fn alarms(pairs: usize, recordings: usize, functions: usize) -> f64 {
 
 #[test]
 fn of_twenty_pairs_of_equal_builds_at_most_one_raises_an_alarm() {
-    for (pairs, recordings, functions) in [(4000, 5, 3), (4000, 5, 1), (1500, 8, 12)] {
+    let all = [(4000, 5, 3), (4000, 5, 1), (1500, 8, 12)];
+    for (pairs, recordings, functions) in in_turn(all) {
         let part = alarms(pairs, recordings, functions);
         let what = format!("{part} with {recordings} recordings a side, {functions} functions");
         assert!(part > 0.0 && part <= Level::default().alpha, "{what}");

@@ -10,7 +10,7 @@ mod sarif;
 mod slower;
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use query::Session;
@@ -157,7 +157,7 @@ fn compare(args: &Args, (a, b): (&Path, &Path), terminal: &Terminal) -> Result<u
         );
         write!(out, "{text}{besides}")
     };
-    written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    shown(written.and_then(|()| out.flush()))?;
     if let Some(file) = new_file {
         accept(file, &found).map_err(unwritten)?;
         tell_accepted(file, &found, &judged, terminal);
@@ -294,6 +294,14 @@ pub fn failed(source: query::Error) -> Error {
         },
     };
     Error::Query { source }
+}
+
+/// Takes the result of writing to stdout. Whoever reads no further gets the exit code all the same.
+fn shown(written: io::Result<()>) -> Result<(), Error> {
+    match written.map_err(to_stdout) {
+        Ok(()) | Err(Error::ReaderGone) => Ok(()),
+        Err(error) => Err(unwritten(error)),
+    }
 }
 
 /// A report that cannot be written after all is no difference either.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use e2e::{Ended, Program, Scratch, lua_source};
+use e2e::{Program, Scratch, lua_source};
 use serde_json::Value;
 
 use crate::{build, compare, ends_with, record};
@@ -144,43 +144,113 @@ fn an_address_that_may_make_the_difference_is_named() {
     ends_with(&compare(&scratch, &["fixed", "fixed2"]), 0);
 }
 
-/// Records a program twice with random addresses and compares with rules.
-fn with_rules(scratch: &Scratch, rules: &str, program: &Program) -> Ended {
-    fs::write(scratch.join("hindsight.toml"), rules).expect("the test's folder is writable");
+/// Records a program twice with random addresses, without rules, and once another one, which must be found.
+fn is_same_but_for_what_it_hashes(
+    scratch: &Scratch,
+    program: &Program,
+    other: &Program,
+    note: &str,
+) {
     for name in ["one", "two"] {
         record(scratch, name, &[], program);
     }
-    compare(scratch, &["one", "two", "--full"])
+    record(scratch, "other", &[], other);
+    let ended = compare(scratch, &["one", "two", "--full"]);
+    assert!(ended.text().contains(note), "{}", ended.text());
+    ends_with(&ended, 0);
+    ends_with(&compare(scratch, &["one", "other"]), 1);
+    let found = compare(scratch, &["one", "other", "--json"]).result();
+    assert_ne!(found["differing"], 0, "the calls tell, too");
 }
 
-/// The rules are those of the page: it hashes addresses to find methods, and frees what is left in the order of addresses.
+/// Its cache of methods goes by addresses, and so does the order in which it frees what is left.
 #[test]
 fn python_with_random_addresses_twice_is_the_same_but_for_what_it_hashes() {
     let scratch = Scratch::new("compare-python");
-    let script =
-        "import json\nprint(json.dumps({str(i): i for i in range(50)}, sort_keys=True)[:40])\n";
+    let script = |count: u32| {
+        format!(
+            "import json, argparse, dataclasses, enum, functools\n\
+             class Kind(enum.Enum):\n    A = 1\n    B = 2\n\
+             @dataclasses.dataclass(order=True)\nclass Point:\n    x: int\n    name: str = 'p'\n\
+             @functools.lru_cache\ndef fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)\n\
+             print(fib({count}), Kind.A, sorted(Point(i % 7) for i in range(20))[:2])\n\
+             print(json.dumps({{str(i): i for i in range({count})}}, sort_keys=True)[:40])\n"
+        )
+    };
     // Python lists the script's folder, so the recordings must not be in it.
     fs::create_dir(scratch.join("script")).expect("the test's folder is writable");
-    fs::write(scratch.join("script/script.py"), script).expect("the test's folder is writable");
-    let program = Program::new("/usr/bin/python3", scratch.path())
-        .args(["script/script.py"])
-        .env("PYTHONHASHSEED", "0");
-    let rules = "[compare.ignore]\nfunctions = [\"memcmp@plt\", \"_Py_Dealloc\", \"PyDict_Clear\", \"PyDict_DelItem\", \"PyObject_Free\", \"PyObject_GC_Del\"]\n";
-    ends_with(&with_rules(&scratch, rules, &program), 0);
+    let program = |name: &str, count: u32| {
+        let file = format!("script/{name}.py");
+        fs::write(scratch.join(&file), script(count)).expect("the test's folder is writable");
+        Program::new("/usr/bin/python3", scratch.path())
+            .args([file])
+            .env("PYTHONHASHSEED", "0")
+    };
+    let (program, other) = (program("one", 30), program("two", 31));
+    let note = "CPython hashes addresses: ";
+    is_same_but_for_what_it_hashes(&scratch, &program, &other, note);
 }
 
-/// The rules are those of the page: Lua's tables and strings are hashed with a seed made of addresses and the time.
+const SCRIPT: &str = "local t, sum = {}, 0\n\
+    for i = 1, 300 do t['k' .. i] = i end\n\
+    for i = 1, COUNT do sum = sum + t['k' .. i] end\n\
+    local names = {}\n\
+    for i = 1, 50 do names[i] = string.format('%03d', i * 7 % 50) end\n\
+    table.sort(names)\n\
+    print(sum, table.concat(names, ','), ('x'):rep(60):gsub('x', 'y'), pcall(error, 'no'))\n";
+
+/// A distribution's Lua has no debug information.
+#[test]
+fn a_distributions_lua_twice_is_the_same_but_for_what_it_hashes() {
+    let scratch = Scratch::new("compare-lua-stripped");
+    let lua = Program::new("/usr/bin/lua5.4", scratch.path());
+    let lua = |count: &str| lua.clone().args(["-e", &SCRIPT.replace("COUNT", count)]);
+    let note = "its calls of memcmp and strcmp were not compared";
+    is_same_but_for_what_it_hashes(&scratch, &lua("300"), &lua("299"), note);
+}
+
+/// Lua's tables and strings are hashed with a seed made of addresses and the time.
 #[test]
 fn lua_with_its_own_seed_twice_is_the_same_but_for_what_it_hashes() {
-    let scratch = Scratch::new("compare-lua-seed");
+    for options in ["-O0 -g", "-O2 -g", "-O2"] {
+        let scratch = Scratch::new("compare-lua-seed");
+        let build_of = |name: &str, count: &str| {
+            let main = LUA.replace("i = 1, 200 do sum", &format!("i = 1, {count} do sum"));
+            fs::write(scratch.join("main.c"), main).expect("the test's folder is writable");
+            build_lua(&scratch, name, options);
+            Program::new(scratch.join(name), scratch.path())
+        };
+        let (program, other) = (build_of("app", "200"), build_of("other", "199"));
+        let note = "how it searches tables and strings and frees them was not compared";
+        is_same_but_for_what_it_hashes(&scratch, &program, &other, note);
+    }
+}
+
+/// With a fixed seed, all but the random numbers is compared.
+#[test]
+fn lua_with_a_fixed_seed_is_compared_as_a_whole() {
+    let scratch = Scratch::new("compare-lua-fixed");
     fs::write(scratch.join("main.c"), LUA).expect("the test's folder is writable");
+    build_lua(&scratch, "app", "-O1 -g '-Dluai_makeseed(L)=0x5eed'");
+    let app = Program::new(scratch.join("app"), scratch.path());
+    for name in ["one", "two"] {
+        record(&scratch, name, &["--no-aslr"], &app);
+    }
+    let told = compare(&scratch, &["one", "two"]).text();
+    assert!(told.contains("calls compared in 1 thread"), "{told}");
+    assert!(
+        told.contains("Lua's random numbers begin with the clock"),
+        "{told}"
+    );
+    assert!(!told.contains("another seed"), "{told}");
+}
+
+/// Builds `main.c` with Lua.
+fn build_lua(scratch: &Scratch, name: &str, options: &str) {
     let source = lua_source();
     let source = source.display();
     let command = format!(
-        "gcc -O0 -g -DLUA_USE_POSIX -I{source} -o app main.c $(ls {source}/l*.c | grep -v -e /lua.c -e /luac.c) -lm"
+        "gcc {options} -DLUA_USE_POSIX -I{source} -o {name} main.c $(ls {source}/l*.c | grep -v -e /lua.c -e /luac.c) -lm"
     );
     build(scratch.path(), &command);
-    let program = Program::new(scratch.join("app"), scratch.path());
-    let rules = "[compare.ignore]\nfunctions = [\"luai_makeseed\", \"randseed\", \"setseed\", \"nextrand\", \"rotl\"]\ninside = [\"luaS_*\", \"luaH_*\", \"luaC_*\", \"luaM_*\", \"l_alloc\"]\n";
-    ends_with(&with_rules(&scratch, rules, &program), 0);
 }

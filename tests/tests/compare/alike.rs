@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use e2e::{Ended, Program, Scratch};
+use e2e::{Ended, Program, Scratch, in_turn};
 use serde_json::Value;
 
 use crate::{build, compare, ends_with, record};
@@ -291,7 +291,7 @@ int main() {
 #[test]
 fn padding_and_what_an_optional_does_not_hold_are_no_difference() {
     let scratch = Scratch::new("padding");
-    for compiler in ["g++", "clang++"] {
+    for compiler in in_turn(["g++", "clang++"]) {
         let make = |name: &str, base: &str| {
             let text = PADDED.replace("BASE", base);
             fs::write(scratch.join("app.cc"), text).expect("the test's folder is writable");
@@ -335,6 +335,34 @@ fn what_chance_decides_is_no_difference() {
     let sql = "SELECT count(*) AS n FROM diff_calls('three', 'four')";
     let asked = e2e::Hindsight::command(&scratch, &["sql", "three", "four", sql, "--json"]).run();
     assert_eq!(asked.result()[0]["n"], 0);
+}
+
+const GROUPS: &str = r#"#include <stdio.h>
+#include <unistd.h>
+int main(void) {
+  printf("%d\n", getpgrp() > 0 && getpgid(0) == getpgrp() && getsid(0) > 0);
+  return 0;
+}
+"#;
+
+/// Each run has a group and a session of its own, whose numbers are those of processes that the recording does not know.
+#[test]
+fn groups_and_sessions_of_processes_are_no_difference() {
+    let scratch = Scratch::new("compare-groups");
+    fs::write(scratch.join("app.c"), GROUPS).expect("the test's folder is writable");
+    build(scratch.path(), "gcc -O1 -o app app.c");
+    for name in ["one", "two"] {
+        let app = Program::new(scratch.join("app"), scratch.path());
+        let recording = e2e::Hindsight::record_command(&scratch, name, &["-f", "*"], &app);
+        // The leader is neither the program nor its parent.
+        let leader = ["--wait", "/bin/sh", "-c", "\"$0\" \"$@\"; exit 0"];
+        let ended = recording.wrapped("/usr/bin/setsid".as_ref(), leader).run();
+        assert_eq!(ended.text(), "1\n", "{}", ended.errors());
+    }
+    let sql = "SELECT DISTINCT rax FROM calls WHERE function = 'getpgrp@plt'";
+    let asked = |name| e2e::Hindsight::command(&scratch, &["sql", name, sql, "--json"]).run();
+    assert_ne!(asked("one").result(), asked("two").result());
+    is_same(&compare(&scratch, &["one", "two"]));
 }
 
 const WORKERS: &str = r#"#include <pthread.h>

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use e2e::{Program, Scratch};
+use e2e::{Program, Scratch, in_turn};
 use serde_json::Value;
 
 use crate::{build, compare, ends_with, record};
@@ -59,7 +59,7 @@ fn first_of(compared: &Value) -> &str {
 
 #[test]
 fn handlers_and_tables_of_jumps_are_code_of_their_function() {
-    for level in ["-O0", "-O2"] {
+    for level in in_turn(["-O0", "-O2"]) {
         let scratch = Scratch::new("compare-blame");
         made(&scratch, "shop", SHOP, level);
         let edits = [

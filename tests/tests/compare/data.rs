@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use e2e::{Program, Scratch};
+use e2e::{Program, Scratch, in_turn};
 use serde_json::Value;
 
 use crate::{build, compare, ends_with, record};
@@ -47,7 +47,7 @@ fn code_that_uses_another_variable_differs() {
             .replace("HELPER", helper)
             .replace("LIMIT", limit)
     };
-    for level in ["-O0", "-O2 -fno-inline -fno-ipa-icf"] {
+    for level in in_turn(["-O0", "-O2 -fno-inline -fno-ipa-icf"]) {
         let command = format!("gcc {level} -g -o app app.c");
         let name = |side: &str| format!("{side}{}", &level[1..3]);
         let (good, bad, value, renamed) =
@@ -129,7 +129,7 @@ int main(void) {
 #[test]
 fn tables_of_pointers_are_compared_by_what_they_lead_to() {
     let scratch = Scratch::new("compare-tables");
-    for level in ["-O0", "-O2", "-O0 -no-pie -fno-pie"] {
+    for level in in_turn(["-O0", "-O2", "-O0 -no-pie -fno-pie"]) {
         let command = format!("gcc -w {level} -g -o app app.c");
         let name = |side: &str| format!("{side}{}", level.replace(' ', ""));
         let made = |side: &str, [format, text, call, place]: [&str; 4]| {
@@ -213,7 +213,7 @@ int main(void) {
 #[test]
 fn hexadecimal_numbers_are_compared_unless_they_can_be_addresses() {
     let scratch = Scratch::new("compare-hexadecimal");
-    for flags in ["", "-no-pie -fno-pie"] {
+    for flags in in_turn(["", "-no-pie -fno-pie"]) {
         let name = |side: &str| format!("{side}{}", flags.len());
         for (side, crc) in [
             ("one", "0xf2b5ee7a0d4a1185"),

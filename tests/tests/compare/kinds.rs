@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use e2e::{Live, Program, Scratch, Status, wait_until};
+use e2e::{Live, Program, Scratch, Status, in_turn, wait_until};
 use serde_json::Value;
 
 use crate::{build, compare, ends_with, record};
@@ -84,7 +84,7 @@ fn ignore(scratch: &Scratch, kinds: &str) {
 fn each_kind_is_found_alone_and_ignored_alone() {
     let scratch = Scratch::new("compare-kinds");
     made(&scratch, "plain", "");
-    for (name, act, kind, told) in ACTS {
+    for (name, act, kind, told) in in_turn(ACTS) {
         made(&scratch, name, act);
         ignore(&scratch, "");
         let ended = compare(&scratch, &["plain", name]);
@@ -408,6 +408,7 @@ fn a_recording_that_lost_events_is_not_compared() {
 fn fingerprints_are_the_same_in_every_run() {
     let scratch = Scratch::new("compare-fingerprints");
     super::verdicts::with_a_bug(&scratch);
+    super::verdicts::with_a_worse_one(&scratch);
     let app = Program::new(scratch.join("bad/invoices"), scratch.path());
     record(&scratch, "again", &[], &app);
     let prints = |b: &str| {

@@ -4,7 +4,7 @@ use std::fs;
 
 use e2e::{Ended, Hindsight, Program, Scratch};
 
-use crate::verdicts::with_a_bug;
+use crate::verdicts::{with_a_bug, with_a_worse_one};
 use crate::{build, record};
 
 /// Runs lines at the prompt of a recording.
@@ -117,6 +117,7 @@ fn goto_moves_both_to_what_belongs_together() {
 fn what_cannot_be_compared_is_refused_at_the_prompt() {
     let scratch = Scratch::new("prompt-refused");
     with_a_bug(&scratch);
+    with_a_worse_one(&scratch);
     for (lines, says) in [
         (&["next difference"][..], "nothing is compared"),
         (&["goto 5", "other where"], "nothing is compared"),

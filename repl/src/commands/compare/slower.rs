@@ -10,7 +10,7 @@ use query::slower::{Level, slower};
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
-use crate::output::{self, to_stdout};
+use crate::output;
 use crate::recording::to_read;
 
 /// Functions that are shown.
@@ -79,7 +79,7 @@ pub fn run(args: &Args, json: bool) -> Result<u8, Error> {
     } else {
         write!(out, "{}", found.text(MOST))
     };
-    written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    super::shown(written.and_then(|()| out.flush()))?;
     Ok(if found.is_slower() {
         exit::FAILED
     } else {
