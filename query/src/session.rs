@@ -20,7 +20,7 @@ use crate::report;
 use crate::short_names::{self, last_part};
 use crate::state::States;
 use crate::tables::{Followed, children, processes_beside, providers};
-use crate::{unknown_names, unrecorded};
+use crate::{locks, memory, unknown_names, unrecorded};
 
 /// A recording that can be queried. It shows the content at its opening.
 pub struct Session {
@@ -131,13 +131,21 @@ impl Session {
         self.extent
     }
 
-    /// Returns a note for each table that a question reads and that is empty because nobody asked for what is in it, for each
+    /// Returns a note for each table that a question reads and that lacks rows because nobody asked for what is in it, for each
     /// short name that it compares a column of full names with, for each name that the recording does not have, and for conditions
     /// that never hold.
     #[must_use]
     pub fn not_recorded(&self, sql: &str) -> Vec<String> {
         let manifest = self.reader().recording().manifest();
-        let mut notes = unrecorded::notes(sql, &manifest.settings.captures);
+        let has_functions = |table: &str| {
+            let recorded = self.definitions().functions();
+            match table {
+                "allocations" => memory::is_of(recorded),
+                "locks" => locks::is_of(recorded),
+                _ => false,
+            }
+        };
+        let mut notes = unrecorded::notes(sql, &manifest.settings.captures, has_functions);
         let names = || {
             let functions = self.definitions().functions();
             functions.map(|function| function.name.as_str())

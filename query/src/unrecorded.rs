@@ -18,16 +18,24 @@ const NEEDS: [(&str, &str, &str, &str); 4] = [
     ("locks", "locks", "--locks", "lock"),
 ];
 
-/// Returns a note for each such table that a question reads of a recording with these captures.
-pub fn notes(sql: &str, captures: &[String]) -> Vec<String> {
+/// Returns a note for each such table that a question reads of a recording with these captures. `has_functions`: whether recorded
+/// functions make rows of a table in any case, as `operator new` of a C++ program does.
+pub fn notes(sql: &str, captures: &[String], has_functions: impl Fn(&str) -> bool) -> Vec<String> {
     let defined = defined(sql);
     let mut read = tables(sql);
     read.retain(|table| !defined.contains(table));
     let mut notes: Vec<String> = Vec::new();
     for (table, capture, option, what) in NEEDS {
-        let is_captured = is_captured(captures, capture);
-        let note = format!("no {what} was recorded: hindsight record {option}");
-        if !is_captured && read.iter().any(|own| own == table) && !notes.contains(&note) {
+        if is_captured(captures, capture) || !read.iter().any(|own| own == table) {
+            continue;
+        }
+        let note = match has_functions(table) {
+            true => format!(
+                "only {what}s of the recorded functions are known: hindsight record {option} records all"
+            ),
+            false => format!("no {what} was recorded: hindsight record {option}"),
+        };
+        if !notes.contains(&note) {
             notes.push(note);
         }
     }
@@ -46,10 +54,12 @@ pub fn has_syscalls(captures: &[String]) -> bool {
 
 /// Returns a note for each such table that a question reads of several recordings, each with its captures.
 pub fn notes_of_many<'a>(sql: &str, runs: impl Iterator<Item = &'a [String]>) -> Vec<String> {
+    // Their functions are in files that are not read for a note.
+    let may_have_functions = |table: &str| matches!(table, "allocations" | "locks");
     let (mut all, mut lacking) = (0, Vec::<(String, u64)>::new());
     for captures in runs {
         all += 1;
-        for note in notes(sql, captures) {
+        for note in notes(sql, captures, may_have_functions) {
             match lacking.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, count)) => *count += 1,
                 None => lacking.push((note, 1)),
@@ -142,16 +152,17 @@ mod tests {
                 "no lock was recorded: hindsight record --locks",
             ),
         ] {
-            assert_eq!(notes(sql, captures).join("; "), expected, "{sql}");
+            let notes = notes(sql, captures, |_| false);
+            assert_eq!(notes.join("; "), expected, "{sql}");
         }
         let runs = [&[][..], &locks, &[]];
         assert_eq!(
             notes_of_many("select * from locks", runs.into_iter()),
-            ["in 2 of 3 recordings no lock was recorded: hindsight record --locks"]
+            [
+                "in 2 of 3 recordings only locks of the recorded functions are known: hindsight record --locks records all"
+            ]
         );
-        assert_eq!(
-            notes("select * from syscalls join files on true", &[]).len(),
-            1
-        );
+        let both = "select * from syscalls join files on true";
+        assert_eq!(notes(both, &[], |_| false).len(), 1);
     }
 }

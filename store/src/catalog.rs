@@ -39,7 +39,7 @@ const CACHE_BYTES: u64 = 16 << 20;
 /// A recording in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its folder, an absolute path.
+    /// Its folder, an absolute path without links.
     #[serde(with = "crate::os_path")]
     pub path: PathBuf,
     /// The id in its manifest.
@@ -97,13 +97,15 @@ pub fn folder() -> Option<PathBuf> {
 /// [`Error::Io`] when the journal cannot be written; nothing depends on it.
 pub fn tell(recording: &Path) -> Result<()> {
     match folder() {
-        Some(folder) => journal::add(&folder, &absolute(recording)),
+        Some(folder) => journal::add(&folder, &real(recording)),
         None => Ok(()),
     }
 }
 
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+/// Returns the one path of a recording, by whatever links and `..` it was named: it is one entry.
+fn real(path: &Path) -> PathBuf {
+    let real = path.canonicalize().or_else(|_| std::path::absolute(path));
+    real.unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// The opened catalog.
@@ -179,7 +181,7 @@ impl Catalog {
     /// # Errors
     /// When sled or the journal cannot be written, or one is not a recording.
     pub fn add(&self, recording: &Path) -> Result<Entry> {
-        let path = absolute(recording);
+        let path = real(recording);
         let entry = Entry::of(&path, &Summary::read(&path)?);
         if self.get(&path)?.is_none() {
             journal::add(&self.folder, &path)?;

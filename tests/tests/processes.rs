@@ -1,7 +1,7 @@
 //! Goal: the processes that a program starts, and the one that it becomes, are events, and change nothing for it. Method: the
 //! fixture writes down its children; a program execs another one in the middle of traced calls.
 
-use e2e::{Comparison, Hindsight, Nesting, Program, Scratch, Status, fixture_artifact};
+use e2e::{Comparison, Hindsight, Nesting, Program, Scratch, Status, compiled, fixture_artifact};
 
 #[test]
 fn every_child_of_fork_is_an_event_with_its_process_id() {
@@ -49,6 +49,67 @@ fn every_child_of_vfork_is_an_event_inside_the_call_that_made_it() {
     // And those of posix_spawn, which system and popen call too.
     let all = "SELECT count(DISTINCT value) FROM events WHERE kind = 'fork'";
     assert_eq!(both.recording.number(all), 51, "each with its own number");
+}
+
+const CLONES: &str = r#"#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char stack[65536];
+static int child(void *code) { return *(int *)code; }
+static void told(const char *by, pid_t pid) {
+  int status;
+  waitpid(pid, &status, 0);
+  printf("%s %d %d\n", by, pid, WEXITSTATUS(status));
+  fflush(stdout);
+}
+int main(void) {
+  int code = 3;
+  pid_t pid = clone(child, stack + sizeof stack, SIGCHLD, &code);
+  told("clone", pid);
+  if ((pid = fork()) == 0) _exit(4);
+  told("clone", pid);
+  if ((pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) == 0) _exit(5);
+  told("clone", pid);
+  if ((pid = syscall(SYS_fork)) == 0) _exit(6);
+  told("fork", pid);
+  return 0;
+}
+"#;
+
+/// The C library's `clone` and direct calls make no event. The program itself prints which processes they have made.
+#[test]
+fn children_of_clone_and_of_direct_calls_are_known_by_their_system_calls() {
+    let scratch = Scratch::new("clones");
+    let path = compiled(&scratch, "clones.c", CLONES, &["-g"]);
+    let program = Program::new(path, scratch.path());
+    let (ended, recording) = Hindsight::record(&scratch, &["--syscalls"], &program);
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let rows = recording.rows(
+        "SELECT made_by || ' ' || pid || ' ' || exit_code AS told FROM processes \
+         WHERE made_by <> 'execve' ORDER BY seq",
+    );
+    let rows: Vec<&str> = rows.iter().filter_map(|row| row["told"].as_str()).collect();
+    let text = ended.text();
+    let told: Vec<&str> = text.lines().collect();
+    assert_eq!((told.len(), &rows), (4, &told));
+    let said = "it started 4 processes, which are not recorded";
+    assert!(ended.errors().contains(said), "{}", ended.errors());
+}
+
+/// Go makes the system calls itself, and those of a static program are not recorded.
+#[test]
+fn processes_that_go_starts_are_said_not_to_be_counted() {
+    let scratch = Scratch::new("go_starts");
+    let program =
+        Program::new(fixture_artifact("go", "counts"), scratch.path()).args(["/bin/false"]);
+    let (ended, _) = Hindsight::record(&scratch, &[], &program);
+    assert_eq!(ended.status, Status::Code(1), "{}", ended.errors());
+    let said = "neither recorded nor counted; hindsight record --children records them";
+    assert!(ended.errors().contains(said), "{}", ended.errors());
 }
 
 #[test]

@@ -492,6 +492,14 @@ fn a_report_that_cannot_be_written_is_refused_before_the_comparison() {
     let written = command(&scratch, &["compare", "a", "b", "--html", "page.html"]).run();
     assert_eq!(written.status.as_shell_code(), 1, "{}", written.errors());
     assert!(scratch.join("page.html").is_file());
+    // Nobody can read what differs; that is no difference.
+    let why = "error: cannot write to stdout: No space left on device\n";
+    for args in [&["compare", "a", "b"][..], &["compare", "a", "b", "--json"]] {
+        assert_eq!(into_full(&scratch, args), (3, why.to_owned()), "{args:?}");
+    }
+    // A reader that has gone, such as `head`, does not make them the same.
+    let different = (1, String::new());
+    assert_eq!(unread(&scratch, &["compare", "a", "b"]), different);
 }
 
 #[test]

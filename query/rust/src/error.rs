@@ -168,7 +168,7 @@ impl Error {
     pub(crate) fn of_replay(error: replay::Error) -> Self {
         match error {
             replay::Error::Store(error) => Self::of_store(error),
-            replay::Error::NoCore { .. } => Self::Unreadable {
+            replay::Error::NoCore { .. } | replay::Error::EmptyFile { .. } => Self::Unreadable {
                 message: error.to_string(),
                 hint: error.hint(),
             },

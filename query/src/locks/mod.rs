@@ -10,6 +10,8 @@ pub use holds::{Outcome, Point, Wish};
 pub use kinds::Kind;
 pub use report::{LockReport, LockTotal, NotRecorded, Span, Waiter, Who};
 
+use store::control::FunctionDef;
+
 use crate::callers::{Progress, Tree, walk};
 use crate::error::Result;
 use crate::report::Source;
@@ -69,6 +71,11 @@ pub(crate) fn read(source: &Source, progress: Progress<'_>) -> Result<Locks> {
     )?;
     let wishes = holds::wishes(&calls);
     Ok(Locks { wishes, tree })
+}
+
+/// Returns whether one of these functions locks, unlocks or waits. The system call by which a few also wait is no lock in itself.
+pub(crate) fn is_of<'f>(mut functions: impl Iterator<Item = &'f FunctionDef>) -> bool {
+    functions.any(|function| act(&function.name).is_some_and(|act| act != Act::Calls))
 }
 
 /// Sums up what threads did with locks. `progress` receives the numbers of calls read and of all calls.

@@ -10,6 +10,8 @@ pub use crate::callers::Frame;
 pub use blocks::{Block, End, Moment};
 pub use report::{AllocationSite, FreedTwice, Held, MemoryReport, Peak};
 
+use store::control::FunctionDef;
+
 use crate::callers::{Progress, Tree, walk};
 use crate::error::Result;
 use crate::report::Source;
@@ -51,6 +53,11 @@ pub(crate) fn read(source: &Source, progress: Progress<'_>) -> Result<Memory> {
         unknown_blocks,
         has_makers,
     })
+}
+
+/// Returns whether one of these functions allocates or frees.
+pub(crate) fn is_of<'f>(functions: impl Iterator<Item = &'f FunctionDef>) -> bool {
+    blocks::Lives::new(functions).roles().contains(&true)
 }
 
 /// Sums up what the program did with memory. `progress` receives the numbers of calls read and of all calls.

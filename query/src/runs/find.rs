@@ -48,15 +48,29 @@ pub fn find(words: &[PathBuf]) -> Found {
                 found.nothing.push((word.clone(), why));
             }
             Ok(folders) => {
-                let is_new = |folder: &PathBuf| {
-                    let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
-                    seen.insert(real)
-                };
+                let folders = without_links_to_others(folders);
+                let is_new = |folder: &PathBuf| seen.insert(real(folder));
                 found.folders.extend(folders.into_iter().filter(is_new));
             }
         }
     }
     found
+}
+
+/// Leaves out links to recordings that are named, too: a recording has its own name.
+fn without_links_to_others(mut folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    if folders.iter().any(|path| path.is_symlink()) {
+        let others = folders.iter().filter(|path| !path.is_symlink());
+        let others: HashSet<PathBuf> = others.map(|path| real(path)).collect();
+        folders.retain(|path| !path.is_symlink() || !others.contains(&real(path)));
+    }
+    folders
+}
+
+fn real(folder: &Path) -> PathBuf {
+    folder
+        .canonicalize()
+        .unwrap_or_else(|_| folder.to_path_buf())
 }
 
 /// Returns the recordings directly in a folder, and those of programs that were recorded with their children, by name.
@@ -114,6 +128,8 @@ fn may_be_recording(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     fn folder() -> tempfile::TempDir {
@@ -168,6 +184,22 @@ mod tests {
             found(dir, &["x", "./x.hindsight", "x*"]).0,
             ["x.hindsight"],
             "each once"
+        );
+    }
+
+    /// `latest.hindsight` sorts before `run.hindsight`, which it leads to.
+    #[test]
+    fn a_link_does_not_hide_the_recording_that_it_leads_to() {
+        let dir = folder();
+        let dir = dir.path();
+        symlink("b.hindsight", dir.join("runs/a-latest.hindsight")).unwrap();
+        symlink("../x.hindsight", dir.join("runs/elsewhere.hindsight")).unwrap();
+        let all = ["a", "b", "damaged", "elsewhere"];
+        let all = all.map(|name| format!("runs/{name}.hindsight"));
+        assert_eq!(found(dir, &["runs"]).0, all);
+        assert_eq!(
+            found(dir, &["runs/a-latest"]).0,
+            ["runs/a-latest.hindsight"]
         );
     }
 

@@ -3,11 +3,13 @@
 //!
 //! What a process does is not in the recording of its parent.
 
+use std::collections::HashSet;
+
 use store::shell::words;
 
 use super::files::{At, Made};
 use super::structures::{text_of, texts};
-use super::{name, values};
+use super::{Call, name, values};
 
 /// System calls that make processes.
 const MAKING: [&str; 4] = ["fork", "vfork", "clone", "clone3"];
@@ -15,6 +17,7 @@ const MAKING: [&str; 4] = ["fork", "vfork", "clone", "clone3"];
 const STATUS: usize = 1;
 const STOPPED: u64 = 0x7f;
 const CONTINUED: u64 = 0xffff;
+const CLONE_THREAD: u64 = 0x10000;
 
 /// Another fact from an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +102,7 @@ impl Process {
 pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>], program: &Own) -> Vec<Process> {
     events.sort_by_key(|event| event.at.seq);
     let mut found: Vec<Process> = Vec::new();
+    let mut told: HashSet<u64> = HashSet::new();
     let mut own = None;
     for event in events {
         match event.told {
@@ -126,6 +130,7 @@ pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>], program: &Own) -> V
             Told::ExecuteFailed => forget_execution(&mut found, own),
             Told::Forks { child } => {
                 let by = maker(calls, child, event.at.seq);
+                told.extend(by.map(|made| made.began.seq));
                 let by_name = by.and_then(|made| name(made.call.number));
                 found.push(Process {
                     tid: event.tid,
@@ -142,6 +147,8 @@ pub fn processes(mut events: Vec<Event>, calls: &[Made<'_>], program: &Own) -> V
             }
         }
     }
+    found.extend(untold(calls, &told, own));
+    found.sort_by_key(|process| process.began);
     let mut ends: Vec<_> = calls.iter().filter_map(end).collect();
     ends.sort_by_key(|(_, _, at)| at.seq);
     for (pid, status, at) in ends {
@@ -187,6 +194,34 @@ fn process(
         ended: None,
         ended_ts_ns: None,
     }
+}
+
+/// Returns the processes of which only a system call tells: the C library's `clone` makes no event, nor does a direct
+/// system call. `told` has the calls whose processes are known.
+fn untold(calls: &[Made<'_>], told: &HashSet<u64>, parent: Option<i64>) -> Vec<Process> {
+    let one = |made: &Made<'_>| {
+        let child = made.call.result.filter(|child| *child > 0)?;
+        let by = name(made.call.number).filter(|_| makes_process(&made.call))?;
+        Some(Process {
+            tid: made.tid,
+            within: made.within,
+            ..process(child, parent, by, made.began, None)
+        })
+    };
+    let calls = calls.iter();
+    let calls = calls.filter(|made| !told.contains(&made.began.seq));
+    calls.filter_map(one).collect()
+}
+
+/// Returns whether a system call makes a process, as far as is known, and not a thread.
+fn makes_process(call: &Call<'_>) -> bool {
+    let flags = match name(call.number) {
+        Some("fork" | "vfork") => Some(0),
+        Some("clone") => Some(call.argument(0)),
+        Some("clone3") => call.given(0).and_then(|bytes| values::number(bytes, 0, 8)),
+        _ => None,
+    };
+    flags.is_some_and(|flags| flags & CLONE_THREAD == 0)
 }
 
 /// Returns the system call that created a process: the last one that began before its event and returned its number.
@@ -260,7 +295,6 @@ fn end(made: &Made<'_>) -> Option<(i64, Status, At)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Call;
     use super::*;
 
     fn at(seq: u64) -> At {
@@ -280,6 +314,27 @@ mod tests {
 
     fn begun(arguments: [u64; 6]) -> Vec<u8> {
         arguments.iter().flat_map(|arg| arg.to_le_bytes()).collect()
+    }
+
+    fn made<'a>(
+        number: u64,
+        begun: &'a [u8],
+        written: &'static [u8],
+        result: i64,
+        from: u64,
+    ) -> Made<'a> {
+        Made {
+            call: Call {
+                number,
+                begun,
+                written,
+                result: Some(result),
+            },
+            began: at(from),
+            ended: Some(at(from + 1)),
+            tid: Some(7),
+            within: Some(from - 1),
+        }
     }
 
     fn written(addr: u64, status: u32) -> Vec<u8> {
@@ -369,6 +424,48 @@ mod tests {
                 "21 Some(7) vfork  None Some(\"SIGSEGV\") Some(23)",
                 "22 Some(7) fork  None None None",
                 "7 Some(1) execve /bin/true Some(0) None Some(40)",
+            ]
+        );
+    }
+
+    /// The C library's `clone` gives no event of a new process.
+    #[test]
+    fn a_process_that_only_a_system_call_tells_of_is_one_of_them() {
+        const THREAD: u64 = 0x3d_0f00;
+        let flags_at = |flags: u64| {
+            let section = [0x2000, 8, flags].map(u64::to_le_bytes).concat();
+            [begun([0x2000, 88, 0, 0, 0, 0]), section].concat()
+        };
+        let (known, plain) = (begun([17, 0, 0, 0, 0, 0]), begun([17, 0, 0, 0, 0, 0]));
+        let thread = begun([THREAD, 0, 0, 0, 0, 0]);
+        let (child, other_thread) = (flags_at(0x4100), flags_at(THREAD));
+        let (unknown, wait) = (begun([0; 6]), begun([21, 0, 0, 0, 0, 0]));
+        let calls = [
+            made(56, &known, &[], 20, 2),
+            made(56, &plain, &[], 21, 5),
+            made(56, &thread, &[], 22, 7),
+            made(435, &child, &[], 23, 9),
+            made(435, &other_thread, &[], 24, 11),
+            made(435, &unknown, &[], 25, 13),
+            made(56, &plain, &[], -11, 15),
+            made(61, &wait, &[], 21, 17),
+        ];
+        let events = vec![
+            event(0, Told::Begins { pid: 7 }),
+            event(3, Told::Forks { child: 20 }),
+        ];
+        let told = processes(events, &calls, &Own::default());
+        let told: Vec<_> = told
+            .iter()
+            .map(|row| (row.pid, row.parent, row.made_by, row.began, row.ended))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (7, None, "execve", Some(0), None),
+                (20, Some(7), "clone", Some(3), None),
+                (21, Some(7), "clone", Some(5), Some(18)),
+                (23, Some(7), "clone3", Some(9), None),
             ]
         );
     }

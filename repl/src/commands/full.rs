@@ -284,7 +284,7 @@ fn summary_json(full: &FullOutcome) -> Value {
     let outcome = &full.outcome;
     let became = full.became.as_ref();
     let became = became.map(|program| program.to_string_lossy().into_owned());
-    let mut facts = record::summary_json(outcome, became, full.children);
+    let mut facts = record::summary_json(outcome, became, Some(full.children));
     facts["instructions"] = json!(full.instructions);
     facts["next"] = json!(full.next.as_deref().map(summary_json));
     if let Some(facts) = facts.as_object_mut() {

@@ -20,6 +20,7 @@ use crate::commands::children;
 use crate::commands::keeping::Keeping;
 use crate::commands::probing::Probing;
 use crate::commands::recorded::{Attached, Besides, Family, Functions, Kept};
+use crate::commands::started::Started;
 use crate::commands::{failed_probes, full, guard, pack, report, target, unrecorded};
 use crate::error::Error;
 use crate::exit;
@@ -164,6 +165,7 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
     let first = args.probing.probes(args.pending).parsed();
     let first = first.map_err(server::Error::from)?;
     let has_probes = args.probing.is_given();
+    let with_syscalls = args.besides.syscalls;
     let record = options(args, given);
     let outcome = match has_probes {
         true => {
@@ -188,7 +190,7 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
     {
         progress.warning(&format!("the recording is incomplete: {reason}"));
     }
-    let (became, children) = aftermath(&outcome);
+    let (became, started) = aftermath(&outcome, with_syscalls);
     if has_probes && let Ok(mut asker) = Asker::open(&outcome.recording) {
         for sentence in failed_probes::sentences(&mut asker) {
             progress.warning(&sentence);
@@ -206,7 +208,8 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
             bytes_on_disk: outcome.bytes_on_disk + packed,
             ..outcome.clone()
         };
-        eprintln!("{}", answer(summary_json(&outcome, became, children)));
+        let facts = summary_json(&outcome, became, started.number());
+        eprintln!("{}", answer(facts));
     } else {
         let packed = pack::in_summary(packed);
         eprintln!("hindsight: {}{packed}", summary(&outcome));
@@ -218,8 +221,8 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
         if let Some(death) = death_line(&outcome) {
             eprintln!("hindsight: {death}");
         }
-        if children > 0 {
-            eprintln!("hindsight: {}", children_line(children));
+        if let Some(line) = started.line() {
+            eprintln!("hindsight: {line}");
         }
     }
     if with_report && let Err(error) = report::after_recording(&outcome.recording, terminal) {
@@ -234,7 +237,7 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
 /// Reports that Ctrl-C has ended sealing. The next steps after a recording would have to finish it first.
 fn left(outcome: Outcome, json: bool) -> Ran {
     if json {
-        eprintln!("{}", answer(summary_json(&outcome, None, 0)));
+        eprintln!("{}", answer(summary_json(&outcome, None, None)));
     } else {
         let name = outcome.recording.display().to_string();
         eprintln!(
@@ -417,23 +420,17 @@ fn place(death: &Death) -> String {
     text
 }
 
-/// Returns the program that replaced the recorded one, if any, and how many processes it has started.
-fn aftermath(outcome: &Outcome) -> (Option<String>, u64) {
+/// Returns the program that replaced the recorded one, if any, and the processes that it has started.
+fn aftermath(outcome: &Outcome, with_syscalls: bool) -> (Option<String>, Started) {
     let Ok(mut asker) = Asker::open(&outcome.recording) else {
-        return (None, 0);
+        return (None, Started::default());
     };
-    let started = "select count(*) from events where kind = 'fork' and value > 0";
-    let children = asker.number(started).ok();
+    let started = Started::ask(&mut asker, with_syscalls);
     let became = match outcome.exit {
         Exit::Detached => None,
         Exit::Code(_) | Exit::Signal(_) => became(&mut asker),
     };
-    (
-        became,
-        children
-            .and_then(|count| count.try_into().ok())
-            .unwrap_or(0),
-    )
+    (became, started)
 }
 
 /// Returns the program that replaced the recorded one, if the recording ended that way. Launchers and wrapper scripts
@@ -445,16 +442,12 @@ fn became(asker: &mut Asker) -> Option<String> {
     (asker.number(&later).ok()? == 0).then_some(program)
 }
 
-/// One line: `it started 2 processes, which are not recorded; hindsight record --children records them too`.
-fn children_line(children: u64) -> String {
-    let what = match children {
-        1 => "1 process, which is".to_owned(),
-        children => format!("{} processes, which are", grouped(children)),
-    };
-    format!("it started {what} not recorded; hindsight record --children records them too")
-}
-
-pub fn summary_json(outcome: &Outcome, became: Option<String>, children: u64) -> serde_json::Value {
+/// The summary as JSON. `children`: how many processes it has started, if that is known.
+pub fn summary_json(
+    outcome: &Outcome,
+    became: Option<String>,
+    children: Option<u64>,
+) -> serde_json::Value {
     let (code, signal) = match outcome.exit {
         Exit::Code(code) => (Some(code), None),
         Exit::Signal(signal) => (None, Some(signal)),
@@ -531,7 +524,7 @@ mod tests {
             "app.hindsight: calls not counted, events not counted, 1 thread, 0 lost, 0.41 s, 2.1 MB"
         ]
         .assert_eq(&summary(&outcome));
-        assert!(summary_json(&outcome, None, 0)["calls"].is_null());
+        assert!(summary_json(&outcome, None, None)["calls"].is_null());
     }
 
     #[test]

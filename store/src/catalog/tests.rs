@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -72,6 +73,23 @@ fn what_was_told_is_listed_and_what_is_forgotten_is_not() {
     world.open().compact().unwrap();
     assert_eq!(world.names(), ["b.hindsight", "c.hindsight"]);
     assert!(a.dir().is_dir(), "the recording stays");
+}
+
+/// A link, and a path with `..`, lead to the same recording.
+#[test]
+fn a_recording_is_one_entry_by_whatever_path_it_was_added() {
+    let world = World::new();
+    let root = world.dir.path().canonicalize().unwrap();
+    let recording = debugged().record(&root.join("a")).unwrap();
+    fs::create_dir(root.join("sub")).unwrap();
+    symlink(&root, root.join("link")).unwrap();
+    let name = recording.dir().file_name().unwrap();
+    for folder in ["", "sub/..", "link"] {
+        world.open().add(&root.join(folder).join(name)).unwrap();
+    }
+    let entries = world.open().entries().unwrap();
+    let paths: Vec<&Path> = entries.iter().map(|entry| entry.path.as_path()).collect();
+    assert_eq!(paths, [recording.dir()]);
 }
 
 /// Names of files may have any bytes.

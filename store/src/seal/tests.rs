@@ -1,8 +1,11 @@
 //! Goal: a crash at any moment of sealing loses nothing and duplicates nothing. Method: count the moments, crash at
 //! each of them, damage what the state does not count yet, resume sealing, and compare with a run without a crash.
+//! A run of all tests takes a third of the moments; `WHOLE=1` all.
 
 use std::fs;
 use std::path::Path;
+
+use share::in_turn;
 
 use super::{Ending, SealOptions, SealState, Sealer, crash};
 use crate::columns::{ReadCall, ReadEvent, ReadState, read_calls, read_events, read_states};
@@ -15,6 +18,11 @@ use crate::recording::{Created, OnTaken, OpenRecording, Recording};
 use crate::seal::{Part, Sealed, SealedPart};
 use crate::storage::Disk;
 use crate::synth::{self, Synth};
+
+// Which part of its samples a run of all tests takes.
+#[allow(dead_code)]
+#[path = "../../../tests/src/share.rs"]
+mod share;
 
 const TOP: u64 = 0x7f00_0010_0000;
 
@@ -193,7 +201,7 @@ fn a_crash_at_any_moment_is_recoverable() {
     let rounds: Vec<_> = (0..60).map(|round| round.to_string()).collect();
     assert_eq!(messages, rounds, "formats are carried from part to part");
     assert_eq!(expected.states.len(), 9);
-    for at in 0..moments {
+    for at in in_turn(0..moments) {
         let recording = recording(dir.path());
         assert!(crash_at(&recording, at), "no moment {at}");
         damage_what_is_not_counted(&recording);
