@@ -4,7 +4,7 @@ mod at_stop;
 mod complete;
 mod groups;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
@@ -190,7 +190,11 @@ impl Cli {
                 other => other,
             };
         }
-        let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        let cli = match Cli::from_arg_matches(&matches) {
+            Ok(cli) => cli,
+            Err(error) if is_json() => return Err(Error::of_words(&error)),
+            Err(error) => error.exit(),
+        };
         cli.run(terminal)
     }
 
@@ -262,17 +266,22 @@ fn asks_json(words: &[OsString], verb: usize) -> bool {
     let name = words.get(verb).and_then(|word| word.to_str());
     let mut own = words.iter().take_while(|word| *word != "--");
     if name.is_some_and(|name| !WITH_PROGRAMS.contains(&name)) {
-        return own.any(|word| word == "--json");
+        return own.any(|word| is_json_option(word));
     }
     // Behind the program its own words follow. A word behind an option may be the option's value.
     let mut was_option = false;
     let before_program = own.skip(verb + 1).take_while(|word| {
         let is_option = word.to_string_lossy().starts_with('-');
         let is_own = is_option || was_option;
-        was_option = is_option && *word != "--json";
+        was_option = is_option && !is_json_option(word);
         is_own
     });
-    name.is_some() && before_program.into_iter().any(|word| word == "--json")
+    name.is_some() && before_program.into_iter().any(|word| is_json_option(word))
+}
+
+/// Returns whether a word is the option `--json`. A value, which it does not take, changes nothing about what is wanted.
+fn is_json_option(word: &OsStr) -> bool {
+    word == "--json" || word.to_string_lossy().starts_with("--json=")
 }
 
 /// Returns whether the command or one below it has `--json`.

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::json::answer;
 use crate::output::{self, to_stdout};
 use crate::recording::size_on_disk;
-use crate::render::{Align, Colour, Column, Layout, Table, Terminal, bytes, date};
+use crate::render::{Align, Column, Layout, Table, Terminal, bytes, date};
 use crate::sets::Whole;
 
 /// A recording in a list.
@@ -337,12 +337,12 @@ pub fn print(rows: &[Row], list: &Listing, terminal: &Terminal) -> Result<(), Er
         for row in rows {
             table.push(cells(row, has_sets));
         }
-        let (layout, colour) = match terminal.stdout {
-            true => (Layout::Fit(Terminal::size().0), terminal.stdout_colour),
-            false => (Layout::Whole, Colour::Off),
+        let layout = match terminal.stdout {
+            true => Layout::Fit(Terminal::size().0),
+            false => Layout::Whole,
         };
         table
-            .flush(&mut text, layout, colour)
+            .flush(&mut text, layout, terminal.stdout_colour)
             .expect("memory takes what is written to it");
         if left_out > 0 {
             let which = if list.is_newest_last { "older" } else { "more" };

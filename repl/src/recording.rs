@@ -119,7 +119,7 @@ impl Observer for OnStderr {
 pub fn locate_with(name: &Path, options: &CoreOptions) -> Result<PathBuf, Error> {
     let found = replay::locate(name, options);
     found.map_err(|error| {
-        if matches!(error, replay::Error::NoCore { .. }) {
+        if is_of_core(&error) {
             return Error::from(server::Error::from(of_replay(&error)));
         }
         if let Some(set) = sets::named(name) {
@@ -136,6 +136,12 @@ pub fn locate_with(name: &Path, options: &CoreOptions) -> Result<PathBuf, Error>
             },
         }
     })
+}
+
+/// Returns whether the error is about a core file, or about its program.
+fn is_of_core(error: &replay::Error) -> bool {
+    use replay::Error::{EmptyFile, NoCore, NoProgram};
+    matches!(error, NoCore { .. } | EmptyFile { .. } | NoProgram { .. })
 }
 
 /// Says that a word means a set where one recording is wanted.

@@ -247,7 +247,10 @@ fn the_catalog_lists_labels_prunes_and_forgets() {
     let none = runs(&[]);
     assert!(none.contains("hindsight runs scan FOLDER"), "{none}");
     assert_eq!(runs(&["scan", "."]), "added 3 recordings\n");
-    assert_eq!(runs(&["scan", "."]), "added 0 recordings; 3 were known\n");
+    for known in [".", "shop.hindsight/.."] {
+        let again = runs(&["scan", known]);
+        assert_eq!(again, "added 0 recordings; 3 were known\n", "{known}");
+    }
     assert_eq!(runs(&[]).lines().count(), 5);
     assert_eq!(
         runs(&["label", "app", "ci=7", "branch=main"]),

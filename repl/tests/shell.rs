@@ -132,6 +132,17 @@ fn colour_is_as_it_was_chosen() {
         stderr(&["--color", "perhaps", "info", "none"])
             .contains("possible values: auto, always, never")
     );
+    // Tables in a pipe.
+    let app = Folder::with_app();
+    let answer = |choice| app.transcript(&["--color", choice, "sql", "app", "select 1 as a"]);
+    assert_eq!(
+        answer("always"),
+        "\x1b[2m \x1b[0m\x1b[1ma\x1b[0m\n\x1b[2m---\x1b[0m\n\x1b[2m \x1b[0m1\n"
+    );
+    assert_eq!(answer("auto"), " a\n---\n 1\n");
+    let list = |choice| app.transcript(&["--color", choice, "ls"]);
+    assert!(list("always").contains("\x1b[1mrecording\x1b[0m"));
+    assert!(!list("auto").contains('\x1b'));
     // The program that is recorded has options of its own.
     assert!(stderr(&["--color=always", "why", "none", "1"]).contains('\x1b'));
 }

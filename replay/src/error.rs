@@ -59,6 +59,18 @@ pub enum Error {
         /// The reason.
         why: String,
     },
+    /// A file without any byte, where a recording or a core file is wanted.
+    #[error("{path} is empty: it is neither a recording nor a core file", path = path.display())]
+    EmptyFile {
+        /// The file.
+        path: std::path::PathBuf,
+    },
+    /// The file that is named as the program of a core file is no program.
+    #[error("the program of the core file cannot be read: {why}")]
+    NoProgram {
+        /// The reason, which names the file.
+        why: String,
+    },
     /// The instructions of a recording cannot be run again.
     #[error("its instructions cannot be run again: {why}")]
     Instructions {
@@ -91,6 +103,14 @@ impl Error {
                 what.hint.clone()
             }
             Error::NoCore { .. } => None,
+            Error::EmptyFile { .. } => Some(
+                "a core file stays empty if the disk is full or `ulimit -c` is too small: allow more, and run the program again"
+                    .to_owned(),
+            ),
+            Error::NoProgram { .. } => Some(
+                "--program FILE names the file of the program that crashed; without it, the one that the core file names is used"
+                    .to_owned(),
+            ),
             Error::Instructions { .. } => Some(
                 "this needs the same kind of processor, and the right to trace processes; the events are still there".to_owned(),
             ),

@@ -36,7 +36,11 @@ const SHOP: &str = "namespace shop {
 __attribute__((noinline)) int price(int n) { asm(\"\"); return n * 3; }
 __attribute__((noinline)) int tax(int n) { asm(\"\"); return n + 1; }
 }
-int main() { return shop::price(2) - shop::tax(5); }
+struct Coin {
+    int n;
+    __attribute__((noinline)) operator unsigned int() const { asm(\"\"); return n; }
+};
+int main() { return shop::price(2) - shop::tax(5) + unsigned(Coin{0}); }
 ";
 
 /// What the script of bash inserts for the last of these words.
@@ -87,6 +91,25 @@ fn names_with_colons_and_spaces_are_completed_in_bash() {
         (
             &["hindsight", "report", "orders", "'shop::pr"],
             &["shop::price"],
+        ),
+        (
+            &["hindsight", "report", "orders", "Co"],
+            &["Coin::operator\\ unsigned\\ int"],
+        ),
+        (
+            &["hindsight", "report", "orders", "'Coin::operator u"],
+            &["Coin::operator unsigned int"],
+        ),
+        (
+            &[
+                "hindsight",
+                "report",
+                "orders",
+                "Coin",
+                "::",
+                "operator\\\\ u",
+            ],
+            &["operator\\ unsigned\\ int"],
         ),
         (&["hindsight", "report", "'my run'", "mai"], &["main"]),
         (&["hindsight", "report", "my\\\\ run", "mai"], &["main"]),

@@ -439,6 +439,41 @@ fn the_program_may_have_moved_and_another_one_is_refused() {
     );
 }
 
+#[test]
+fn a_file_that_is_no_program_or_no_core_file_is_named() {
+    let dumped = Dumped::of("crash_c", &[]);
+    let empty = dumped.scratch.join("empty");
+    std::fs::write(&empty, "").expect("the test's folder");
+    let gone = dumped.scratch.join("gone");
+    let refused = |words: &[&str]| {
+        let ended = dumped.command(words).run();
+        assert_eq!(ended.status, Status::Code(2), "{}", ended.text());
+        ended.errors()
+    };
+    let program = "help: --program FILE names the file of the program that crashed; without it, the one that the core \
+        file names is used";
+    for (file, why) in [
+        (&gone, "No such file or directory"),
+        (&empty, "not an ELF file"),
+    ] {
+        let file = file.to_str().expect("text");
+        assert_eq!(
+            refused(&["overview", dumped.core(), "--program", file]),
+            format!(
+                "error: the program of the core file cannot be read: open {file}: {why}\n{program}\n"
+            )
+        );
+    }
+    let empty = empty.to_str().expect("text");
+    assert_eq!(
+        refused(&["overview", empty]),
+        format!(
+            "error: {empty} is empty: it is neither a recording nor a core file\nhelp: a core file stays empty if the \
+             disk is full or `ulimit -c` is too small: allow more, and run the program again\n"
+        )
+    );
+}
+
 /// Without a build id, the sizes of the segments tell that a program was built again: its names would be at other addresses.
 #[test]
 fn a_program_that_was_built_again_is_not_used() {

@@ -45,14 +45,17 @@ fn gdb(live: &Live, commands: &[&str]) -> String {
         .text()
 }
 
-/// The output of a gdb command at the entry of `leaf`.
-fn of_gdb(live: &Live, command: &str) -> String {
-    let said = gdb(
-        live,
-        &["break leaf", "run > /dev/null", "echo ~~~\\n", command],
-    );
-    let (_, said) = said.split_once("~~~\n").unwrap_or_else(|| panic!("{said}"));
-    plain(said)
+/// The output of each gdb command at the entry of `leaf`, in one session.
+fn of_gdb<const N: usize>(live: &Live, commands: [&str; N]) -> [String; N] {
+    let mut words = vec!["break leaf", "run > /dev/null"];
+    for command in commands {
+        words.extend(["echo ~~~\\n", command]);
+    }
+    let said = gdb(live, &words);
+    let answers: Vec<String> = said.split("~~~\n").skip(1).map(plain).collect();
+    answers
+        .try_into()
+        .unwrap_or_else(|_| panic!("an answer to each command: {said}"))
 }
 
 /// Without gdb's numbers of values, with one space between words, and names of files without folders.
@@ -115,12 +118,12 @@ const SAME: [&str; 16] = [
 #[test]
 fn answers_are_those_of_gdb() {
     let live = Live::started("gdb-words", &["--break", "leaf"], &program(), &[]);
-    for command in SAME {
+    for (command, theirs) in SAME.into_iter().zip(of_gdb(&live, SAME)) {
         let ours = prompt(&live, &[command]);
         let ours = plain(&ours);
-        assert_eq!(ours, of_gdb(&live, command), "{command}");
+        assert_eq!(ours, theirs, "{command}");
     }
-    for command in [
+    let commands = [
         "p/x x",
         "p/d x",
         "p/o x",
@@ -134,17 +137,18 @@ fn answers_are_those_of_gdb() {
         "p/c 300",
         "p/c -2.75",
         "p/d 2.75",
-    ] {
+    ];
+    for (command, theirs) in commands.into_iter().zip(of_gdb(&live, commands)) {
         let ours = prompt(&live, &[command]);
-        assert_eq!(plain(&ours), of_gdb(&live, command), "{command}");
+        assert_eq!(plain(&ours), theirs, "{command}");
     }
     // gdb names the section, Hindsight the module.
-    for command in [
+    let commands = [
         "info symbol leaf",
         "info symbol &tempo",
         "info symbol leaf + 3",
-    ] {
-        let theirs = of_gdb(&live, command);
+    ];
+    for (command, theirs) in commands.into_iter().zip(of_gdb(&live, commands)) {
         let (theirs, _) = theirs.split_once(" in section").expect("a section");
         let ours = prompt(&live, &[command]);
         let (ours, module) = ours.trim().split_once(" of ").expect("a module");
@@ -152,7 +156,7 @@ fn answers_are_those_of_gdb() {
         assert_eq!(plain(ours).replace(" + 0", ""), theirs, "{command}");
         assert!(module.ends_with("control_O0_fixed"), "{module}");
     }
-    let theirs = of_gdb(&live, "list 10,14");
+    let [theirs] = of_gdb(&live, ["list 10,14"]);
     let ours = prompt(&live, &["list 10,14"]);
     let code = |text: &str| -> Vec<String> {
         let kept = text

@@ -1,7 +1,7 @@
 //! Goal: with `--json` every command answers in JSON on one stream, also when it fails, and a failure always has the same
 //! shape. Method: each command with a mistake of its own, and docs/json.md.
 
-use e2e::{Ended, Hindsight, Program, Scratch, fixture_artifact, workspace_dir};
+use e2e::{Ended, Hindsight, Program, Scratch, compiled, fixture_artifact, workspace_dir};
 use serde_json::Value;
 
 fn json(text: &str, words: &[&str]) -> Value {
@@ -33,6 +33,8 @@ fn failures_have_one_shape_on_the_stream_of_the_answer() {
         &["symbols", "list", "nothing", "--json"],
         &["runs", "list", "--frob", "--json"],
         &["ls", "--frob", "--json"],
+        &["ls", "--json=yes"],
+        &["info", "nothing", "--json="],
         &["info", "--json"],
         &["print", "x", "--json"],
         &["backtrace", "--json"],
@@ -51,6 +53,7 @@ fn failures_have_one_shape_on_the_stream_of_the_answer() {
     for words in [
         &["record", "--json", "./nothing"][..],
         &["record", "--json"],
+        &["record", "--json=yes", "./nothing"],
         &["record", "-o", "rec", "--json", "--frob", "./nothing"],
         &["test", "--record-to", "runs", "--json", "./nothing"],
     ] {
@@ -168,6 +171,26 @@ fn the_document_of_record_is_the_last_line() {
     );
     let last = errors.lines().next_back().expect("a line");
     assert_eq!(json(last, &options)["success"], true, "{errors}");
+}
+
+/// The summary of the recording is a line before it.
+#[test]
+fn logged_writes_of_a_rerun_are_the_last_line() {
+    let scratch = Scratch::new("json_rerun");
+    let source = "int sold;\nint main(void) { sold = 1; sold = 2; return 0; }\n";
+    let program = Program::new(
+        compiled(&scratch, "app.c", source, &["-g", "-O0"]),
+        scratch.path(),
+    );
+    let recording = Hindsight::recorded(&scratch, "app", &[], &program);
+    let path = recording.path().to_str().expect("text");
+    let words = ["rerun", path, "--log-writes", "sold", "--json"];
+    let errors = Hindsight::command(&scratch, &words).run().errors();
+    let mut lines = errors.lines().rev();
+    let writes = json(lines.next().expect("a line"), &words);
+    assert_eq!(writes["result"]["log_writes"][0]["writes"], 2, "{errors}");
+    let summary = json(lines.next().expect("a line"), &words);
+    assert_eq!(summary["result"]["exit_code"], 0, "{errors}");
 }
 
 #[test]

@@ -95,6 +95,31 @@ fn types_and_code_are_answered_after_the_end_as_before() {
     }
 }
 
+/// The session shows the last event of the recording: nothing runs there.
+#[test]
+fn threads_have_ended_with_the_program() {
+    let live = in_main("ended-threads");
+    let pid = live.ask(&["threads"])["threads"][0]["thread"].clone();
+    assert_eq!(live.run_to_end(), 0);
+    let refused = said(&live, "info threads");
+    assert!(
+        refused.starts_with("error: ") && refused.contains("has ended with exit code 0"),
+        "{refused}"
+    );
+    live.ask(&["goto", "last"]);
+    let reply = live.ask(&["threads"]);
+    assert_eq!(reply["is_over"], true, "{reply:#}");
+    assert_eq!(
+        reply["threads"],
+        serde_json::json!([{"thread": pid, "name": "ended", "state": "ended", "selected": true}])
+    );
+    let shown = said(&live, "info threads");
+    assert!(
+        shown.ends_with("| ended | \nThe program has ended: no thread runs.\n"),
+        "{shown}"
+    );
+}
+
 #[test]
 fn lines_without_a_file_are_those_of_main_or_of_the_file_shown_last() {
     let live = in_main("ended-lines");

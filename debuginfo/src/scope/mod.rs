@@ -1,5 +1,6 @@
 //! Variables: those visible at a place in a function, and global ones by name.
 
+mod compiled;
 mod enclosing;
 mod enumerators;
 mod functions;
@@ -31,6 +32,7 @@ use crate::types::{DieId, Language, Link, Type, TypeKind, with_session};
 use crate::unwind::OwnRegisters;
 use crate::value::Value;
 
+pub use compiled::{CompiledAs, compiled_as};
 pub use enclosing::{Enclosing, enclosing, frame_base, static_link};
 pub use enumerators::{enumerators, has_enumerator, local_enumerators};
 pub(crate) use functions::function_at;

@@ -175,20 +175,20 @@ fn stream_to_pipe(asker: &mut Asker, answer: &mut Answer, view: &View) -> Result
         Records::On => Layout::Records(None),
         Records::Auto | Records::Off => Layout::Whole,
     };
+    // None in a pipe, unless --color wants it.
+    let colour = view.terminal.stdout_colour;
     let mut table = Table::new(cells::columns(answer.schema()));
     let mut out = output::stdout();
     while let Some(batch) = asker.next(answer)? {
         for row in cells::rows(&batch)? {
             table.push(row);
             if table.waiting() == GROUP {
-                table
-                    .flush(&mut out, layout, Colour::Off)
-                    .map_err(to_stdout)?;
+                table.flush(&mut out, layout, colour).map_err(to_stdout)?;
             }
         }
     }
     table
-        .flush(&mut out, layout, Colour::Off)
+        .flush(&mut out, layout, colour)
         .and_then(|()| out.flush())
         .map_err(to_stdout)?;
     if answer.was_cut() {

@@ -236,13 +236,20 @@ fn names(of: NameKind) -> Vec<String> {
         .unwrap_or_default()
 }
 
+/// Returns the names that begin with `current`. Shells quote spaces and other characters in them as they insert them.
 fn beginning_with(current: &OsStr, mut names: Vec<String>) -> Vec<CompletionCandidate> {
-    let start = current.to_string_lossy();
-    names.retain(|name| name.starts_with(&*start) && !name.contains(char::is_whitespace));
+    let start = unquoted(&current.to_string_lossy());
+    names.retain(|name| name.starts_with(&start) && !name.contains(char::is_control));
     names.sort();
     names.dedup();
     names.truncate(MOST);
     names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// Returns what a word means as far as it is typed: zsh and fish pass it with its quotes.
+fn unquoted(word: &str) -> String {
+    let word = word.strip_prefix(['\'', '"']).unwrap_or(word);
+    word.replace('\\', "")
 }
 
 /// Asks a running daemon about the session that a verb would be about; `None` if there is none.
@@ -309,6 +316,24 @@ mod tests {
         );
         assert_eq!(of("hindsight -- hindsight report"), None);
         assert_eq!(of("hindsight report app"), None);
+    }
+
+    #[test]
+    fn names_with_spaces_are_offered_whole() {
+        let all = ["operator new(unsigned long)", "<A as B>::f", "open", "a\nb"];
+        let offered = |typed: &str| -> Vec<String> {
+            let names = all.map(str::to_owned).to_vec();
+            let found = beginning_with(OsStr::new(typed), names).into_iter();
+            found
+                .map(|candidate| candidate.get_value().to_string_lossy().into_owned())
+                .collect()
+        };
+        assert_eq!(offered("op"), ["open", "operator new(unsigned long)"]);
+        for typed in ["operator n", "'operator n", "\"operator n", "operator\\ n"] {
+            assert_eq!(offered(typed), ["operator new(unsigned long)"], "{typed}");
+        }
+        assert_eq!(offered("\\<A"), ["<A as B>::f"]);
+        assert!(offered("a").is_empty());
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub mod rm;
 pub mod runs;
 pub mod setup;
 pub mod sql;
+mod started;
 pub mod symbols;
 mod target;
 pub mod test;

@@ -130,7 +130,7 @@ fn tell(ran: &Ran, logged: &[String], json: bool, terminal: &Terminal) -> Result
         }
     }
     if json {
-        eprintln!("{:#}", answer(json!({ "log_writes": all })));
+        eprintln!("{}", answer(json!({ "log_writes": all })));
     }
     Ok(())
 }

@@ -118,6 +118,7 @@ fn each_command_explains_itself() {
                                 info-dll]
               info-signals      Show how signals are handled: info signals, info signals SIGUSR1 [also
                                 info-handle]
+              info-source       Show the current source file, its folder, language, compiler and DWARF version
               info-symbol       Show which symbol an address belongs to
               info-types        List the types whose names match a regular expression
               info-variables    List the global variables whose names match a regular expression
@@ -145,7 +146,7 @@ fn each_command_explains_itself() {
 
             Hindsight itself:
               mcp               Serve language models over the Model Context Protocol
-              setup             Install what recording needs, once
+              setup             Install Frida, for machines that need it to record
               completions       Print the completion script of a shell
               man               Write the manual pages
               help              Show this page, or that of a command: hindsight help record
@@ -490,10 +491,10 @@ fn each_command_explains_itself() {
         &folder,
         &["setup", "--help"],
         expect![[r#"
-            Install what recording needs, once
+            Install Frida, for machines that need it to record
 
             Installs the official Frida wheel, pinned by version and digest, into the user's cache. Does nothing
-            if it is already there.
+            if it is already there. A processor of 2012 or later and Linux 5.9 need no Frida.
 
             Usage: hindsight setup [OPTIONS]
 
@@ -511,7 +512,7 @@ fn each_command_explains_itself() {
               hindsight setup          install Frida into the user's cache
               hindsight setup --json   the same, for scripts
 
-            Needs python3 with pip. `record` does this by itself when it was not done before.
+            Needs python3 with pip. `record` does this by itself if it needs Frida.
         "#]],
     );
 }

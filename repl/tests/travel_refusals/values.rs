@@ -247,9 +247,9 @@ fn answers_may_be_empty() {
     let folder = Folder::with_debugged();
     expect![[r#"
         Thread 4243 (synth-4243) at event 27, the program was killed by SIGSEGV: location unknown
-             ID | Name       | State   | Location
-        --------+------------+---------+------------------
-         * 4243 | synth-4243 | running | location unknown
+             ID | Name       | State | Location
+        --------+------------+-------+----------
+         * 4243 | synth-4243 | ended | 
         Thread 4243 is in no recorded call at event 27.
         The program had written nothing up to here.
         --- stderr

@@ -65,11 +65,7 @@ pub fn import(path: &Path, options: &CoreOptions) -> Result<PathBuf> {
         why: why.to_string(),
     };
     let link = CoreLink::of(path).map_err(failed)?;
-    let program = options.program.as_deref().map(fs::canonicalize);
-    let program = program.transpose().map_err(|error| Error::NoCore {
-        path: options.program.clone().unwrap_or_default(),
-        why: error.to_string(),
-    })?;
+    let program = options.program.as_deref().map(program_file).transpose()?;
     let core = CoreFile::open(&link.path).map_err(|error| Error::NoCore {
         path: path.to_owned(),
         why: error.to_string(),
@@ -107,6 +103,17 @@ pub fn import(path: &Path, options: &CoreOptions) -> Result<PathBuf> {
     }
 }
 
+/// Returns the whole path of the file that is named as the program.
+fn program_file(path: &Path) -> Result<PathBuf> {
+    let failed = |why: String| Error::NoProgram { why };
+    debuginfo::Module::open(path).map_err(|error| failed(error.to_string()))?;
+    fs::canonicalize(path).map_err(|error| failed(format!("open {}: {error}", path.display())))
+}
+
+fn is_empty_file(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0)
+}
+
 /// Returns the folder of the recording that `path` names: a recording's own, or that of a core file, which is made if
 /// there is none yet.
 ///
@@ -116,7 +123,12 @@ pub fn locate(path: &Path, options: &CoreOptions) -> Result<PathBuf> {
     if debuginfo::is_core_file(path).unwrap_or(false) {
         return import(path, options);
     }
-    let found = store::recording::resolve(path)?;
+    let found = store::recording::resolve(path).map_err(|error| match is_empty_file(path) {
+        true => Error::EmptyFile {
+            path: path.to_owned(),
+        },
+        false => error.into(),
+    })?;
     match options.program {
         Some(_) => Err(Error::NoCore {
             path: path.to_owned(),

@@ -544,6 +544,7 @@ pub fn of_replay(error: &replay::Error) -> Failure {
         }
         replay::Error::NoThread { .. } => Code::NoThread,
         replay::Error::Expression { .. } => Code::EvalFailed,
+        replay::Error::EmptyFile { .. } | replay::Error::NoProgram { .. } => Code::BadRequest,
         _ => Code::Failed,
     };
     let failure = Failure {

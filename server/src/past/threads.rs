@@ -37,8 +37,18 @@ impl Past {
         let mut begun = self.all_threads()?;
         begun.retain(|thread| thread.first <= here.seq);
         begun.sort_by_key(|thread| thread.tid);
-        let reports = begun.into_iter().map(|thread| self.thread(thread, here));
+        let is_over = self.is_over()?;
+        let reports = begun
+            .into_iter()
+            .map(|thread| self.thread(thread, here, is_over));
         reports.collect()
+    }
+
+    /// Returns whether the program has ended at the selected event or before it.
+    pub(crate) fn is_over(&self) -> Result<bool, Failure> {
+        let end = self.timeline.end().map_err(|error| of_replay(&error))?;
+        let here = self.position().seq;
+        Ok(end.is_some_and(|(seq, event)| seq <= here && event.kind == "process_exit"))
     }
 
     /// Selects a thread, if one is given, and describes the selected one.
@@ -55,7 +65,7 @@ impl Past {
         let here = self.position();
         let threads = self.all_threads()?;
         match threads.into_iter().find(|thread| thread.tid == here.tid) {
-            Some(thread) => self.thread(thread, here),
+            Some(thread) => self.thread(thread, here, self.is_over()?),
             None => Err(Failure::new(Code::NoThread, "no thread is selected")),
         }
     }
@@ -78,8 +88,14 @@ impl Past {
         self.timeline.threads().map_err(|error| of_replay(&error))
     }
 
-    fn thread(&self, thread: ThreadInfo, here: Position) -> Result<ThreadReport, Failure> {
-        let has_ended = thread.exit.is_some_and(|exit| exit <= here.seq);
+    /// `is_over`: the program has ended, and its threads with it.
+    fn thread(
+        &self,
+        thread: ThreadInfo,
+        here: Position,
+        is_over: bool,
+    ) -> Result<ThreadReport, Failure> {
+        let has_ended = is_over || thread.exit.is_some_and(|exit| exit <= here.seq);
         let (place, reason): (Option<PlaceReport>, _) = match has_ended {
             true => (None, None),
             false => {

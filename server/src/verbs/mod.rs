@@ -41,6 +41,7 @@ mod info_proc;
 mod info_scope;
 mod info_shared;
 mod info_signals;
+mod info_source;
 mod info_symbol;
 mod info_types;
 mod info_variables;
@@ -277,6 +278,7 @@ verbs! {
         info_scope { InfoScope, InfoScopeArgs, InfoScopeReply, ScopeLine }
         info_shared { InfoShared, InfoSharedReply, ModuleLine }
         info_signals { InfoSignals, InfoSignalsArgs, InfoSignalsReply, SignalLine }
+        info_source { InfoSource, InfoSourceReply }
         info_symbol { InfoSymbol, InfoSymbolArgs, InfoSymbolReply }
         info_types { InfoTypes, InfoTypesReply }
         info_variables { InfoVariables, InfoVariablesReply, VariableLine }

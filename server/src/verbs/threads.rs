@@ -18,6 +18,9 @@ pub struct ThreadsReply {
     /// How many more follow these.
     #[serde(default, skip_serializing_if = "page::is_nothing")]
     pub left_out: usize,
+    /// The program has ended at this event of its recording, and all threads with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_over: bool,
 }
 
 /// A thread.
@@ -48,12 +51,16 @@ impl Verb for Threads {
     type Reply = ThreadsReply;
 
     fn run(call: &Call<'_>, args: PageArgs) -> Result<ThreadsReply, Failure> {
-        let mut threads = match call.target()? {
-            Session::Live(session) => live(&session)?,
-            Session::Recorded(past) => past.threads()?,
+        let (mut threads, is_over) = match call.target()? {
+            Session::Live(session) => (live(&session)?, false),
+            Session::Recorded(past) => (past.threads()?, past.is_over()?),
         };
         let left_out = args.page().cut(&mut threads);
-        Ok(ThreadsReply { threads, left_out })
+        Ok(ThreadsReply {
+            threads,
+            left_out,
+            is_over,
+        })
     }
 }
 
@@ -62,7 +69,11 @@ impl Command for Threads {
 
     fn text(reply: &ThreadsReply, asked: &PageArgs) -> Text {
         let (threads, more) = asked.page().shown(&reply.threads, reply.left_out);
-        table(threads).and(more)
+        let text = table(threads).and(more);
+        match reply.is_over {
+            true => text.and(Text::line("The program has ended: no thread runs.")),
+            false => text,
+        }
     }
 }
 

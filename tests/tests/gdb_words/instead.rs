@@ -107,15 +107,15 @@ fn a_recording_says_what_it_has_instead() {
 #[test]
 fn other_ways_to_write_a_command_are_understood() {
     let live = Live::started("gdb-spelt", &["--break", "leaf"], &program(), &[]);
-    for command in [
+    let commands = [
         "print -pretty -- tempo",
         "print -elements 4 -- tempo",
         "print -array on -- /x tempo",
         "whatis/x tempo",
-    ] {
+    ];
+    for (command, theirs) in commands.into_iter().zip(of_gdb(&live, commands)) {
         let ours = prompt(&live, &[command]);
-        let (ours, theirs) = (plain(&ours), of_gdb(&live, command));
-        assert_eq!(ours, theirs, "{command}");
+        assert_eq!(plain(&ours), theirs, "{command}");
     }
     // The last value again.
     let said = prompt(&live, &["p 6 * 7", "p", "p/x"]);

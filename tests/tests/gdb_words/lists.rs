@@ -133,7 +133,7 @@ fn libraries_threads_and_arguments_are_those_that_gdb_lists() {
 #[test]
 fn types_are_shown_as_gdb_shows_them() {
     let live = at_leaf("gdb-ptype");
-    for command in [
+    let commands = [
         "ptype struct _IO_FILE",
         "ptype pthread_attr_t",
         "ptype size_t",
@@ -148,16 +148,20 @@ fn types_are_shown_as_gdb_shows_them() {
         "ptype chosen",
         "ptype *chosen",
         "ptype *progress",
-    ] {
+    ];
+    let asked: Vec<&str> = commands
+        .iter()
+        .flat_map(|command| [*command, "echo ~~~\\n"])
+        .collect();
+    let theirs = of_gdb_at(&live, "leaf", &asked);
+    let theirs: Vec<&str> = theirs.split("~~~\n").collect();
+    assert_eq!(theirs.len(), commands.len() + 1, "{theirs:?}");
+    for (command, theirs) in commands.into_iter().zip(theirs) {
         let ours = plain(&prompt(&live, &[command]))
             .replace("long unsigned int", "unsigned long")
             .replace("short unsigned int", "unsigned short")
             .replace("long int", "long");
-        assert_eq!(
-            ours,
-            plain(&of_gdb_at(&live, "leaf", &[command])),
-            "{command}"
-        );
+        assert_eq!(ours, plain(theirs), "{command}");
     }
 }
 

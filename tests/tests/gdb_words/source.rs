@@ -1,6 +1,7 @@
 //! Lists of source lines and of code.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Live, Scratch, compiled};
+use e2e::{Live, Scratch, compiled, in_turn};
 
 use super::{gdb, program, prompt};
 
@@ -44,6 +45,29 @@ fn offsets_count_from_the_current_line() {
     assert!(said.contains("lines are counted from 1"), "{said}");
 }
 
+#[test]
+fn facts_of_a_source_file_are_those_of_gdb() {
+    let live = Live::started("gdb-info-source", &["--break", "leaf"], &program(), &[]);
+    let theirs = gdb(&live, &["break leaf", "run > /dev/null", "info source"]);
+    let fact = |before: &str| -> &str {
+        let found = theirs.lines().find_map(|line| line.strip_prefix(before));
+        let found = found.unwrap_or_else(|| panic!("{before}: {theirs}"));
+        found.trim_end_matches('.')
+    };
+    assert_eq!(fact("Source language is "), "c");
+    let format = fact("Compiled with ").strip_suffix(" debugging format");
+    let expected = format!(
+        "Source file: {}, {}\nCompiled in: {}\nLanguage: C\nCompiler: {}\nDebug information: {}\n",
+        fact("Located in "),
+        fact("Contains "),
+        fact("Compilation directory is "),
+        fact("Producer is "),
+        format.expect("a version")
+    );
+    assert_eq!(live.command(&["info", "source"]).run().text(), expected);
+    assert_eq!(prompt(&live, &["info source"]), expected);
+}
+
 const REORDERED: &str = "__attribute__((noinline)) int total(const int *v, int n)
 {
   int sum = 0;
@@ -57,7 +81,7 @@ int main(void) { int v[4] = {1, 2, 3, 4}; return total(v, 3) != 10; }
 /// The last line of a function need not be that of its last instruction.
 #[test]
 fn the_whole_function_is_shown_in_optimised_code() {
-    for level in ["-O1", "-O2", "-O3"] {
+    for level in in_turn(["-O1", "-O2", "-O3"]) {
         let scratch = Scratch::new("whole-function");
         let path = compiled(&scratch, "app.c", REORDERED, &["-g", level]);
         let live = Live::started("whole-function-live", &["--break", "total"], &path, &[]);
