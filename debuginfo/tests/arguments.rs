@@ -1,12 +1,14 @@
 //! Goal: a parameter's place is where the callee receives it, and a result's place is where the caller finds it.
 //! Method: the programs print every value just before they pass it. gdb stops at the callee's first instruction and
-//! after its return. The registers and stack bytes at the stated places must equal the printed values.
+//! after its return. The registers and stack bytes at the stated places must equal the printed values. Each run takes a third of
+//! the builds in C and C++; `WHOLE=1` all.
 
 mod common;
 
 use std::path::Path;
 
 use common::observed::{compare, observe, summaries_agree};
+use common::share::in_turn;
 use common::{Bench, function, open, program};
 use debuginfo::{Module, ParameterPlace, RetPlace, RetReg, ValueKind};
 
@@ -32,89 +34,30 @@ fn c(options: &[&str], lenient: &[&str]) {
     check(&path, lenient, 150);
 }
 
+/// Without optimisation, in old versions of DWARF, and with changed signatures: optimised at once or when it is linked.
 #[test]
-fn c_without_optimisation() {
-    c(&["-O0"], &[]);
+fn arguments_of_c() {
+    for (options, lenient) in in_turn([
+        (&["-O0"][..], &[][..]),
+        (&["-O0", "-gdwarf-2", "-gstrict-dwarf"], &OVERALIGNED),
+        (&["-O2"], &CHANGED),
+        (&["-O0", "-gdwarf-3", "-gstrict-dwarf"], &OVERALIGNED),
+        (&["-O1", "-gdwarf-4", "-no-pie"], &CHANGED),
+        (&["-O2", "-flto", "-no-pie"], &CHANGED),
+    ]) {
+        c(options, lenient);
+    }
 }
 
-#[test]
-fn c_dwarf_4_at_a_fixed_address() {
-    c(&["-O1", "-gdwarf-4", "-no-pie"], &CHANGED);
-}
-
-#[test]
-fn c_dwarf_3() {
-    c(&["-O0", "-gdwarf-3", "-gstrict-dwarf"], &OVERALIGNED);
-}
-
-#[test]
-fn c_dwarf_2() {
-    c(&["-O0", "-gdwarf-2", "-gstrict-dwarf"], &OVERALIGNED);
-}
-
-#[test]
-fn c_optimised_with_changed_signatures() {
-    c(&["-O2"], &CHANGED);
-}
-
-#[test]
-fn c_optimised_at_link_time() {
-    c(&["-O2", "-flto", "-no-pie"], &CHANGED);
-}
-
-fn cxx_with(options: &[&str], lenient: &[&str]) {
+fn cxx(options: &[&str], lenient: &[&str]) {
     let bench = Bench::new();
     let options = [&["-g", "-w"], options].concat();
     let path = bench.compile("g++", &program("arguments.cpp"), "arguments", &options);
     check(&path, lenient, 80);
 }
 
-fn cxx(options: &[&str]) {
-    cxx_with(options, &[]);
-}
-
-#[test]
-fn cxx_without_optimisation() {
-    cxx(&["-O0"]);
-}
-
-#[test]
-fn cxx_dwarf_4_tells_trivial_classes_by_their_members() {
-    cxx(&["-O0", "-gdwarf-4"]);
-}
-
-#[test]
-fn cxx_with_type_units() {
-    cxx(&["-O1", "-gdwarf-4", "-fdebug-types-section"]);
-}
-
-#[test]
-fn cxx_dwarf_5_with_type_units() {
-    cxx(&["-O1", "-gdwarf-5", "-fdebug-types-section"]);
-}
-
 /// A constructor whose hidden parameter the optimiser removes.
 const CXX_CHANGED: [&str; 1] = ["_ZN6shapes4LeftC2Eid"];
-
-#[test]
-fn cxx_optimised() {
-    cxx_with(&["-O2"], &CXX_CHANGED);
-}
-
-#[test]
-fn cxx_optimised_dwarf_4_at_a_fixed_address() {
-    cxx_with(&["-O2", "-gdwarf-4", "-no-pie"], &CXX_CHANGED);
-}
-
-#[test]
-fn cxx_optimised_at_link_time() {
-    cxx_with(&["-O2", "-flto", "-gdwarf-5"], &CXX_CHANGED);
-}
-
-#[test]
-fn cxx_optimised_at_link_time_dwarf_4() {
-    cxx_with(&["-O1", "-flto", "-gdwarf-4"], &CXX_CHANGED);
-}
 
 /// Functions that pass classes with a destructor, a copy or a move constructor. These versions do not state whether the
 /// programmer wrote it, which decides how the class is passed.
@@ -126,26 +69,27 @@ const UNCLEAR: [&str; 5] = [
     "pass_vector",
 ];
 
+/// DWARF 4 tells trivial classes by their members; others have units of types, are optimised at once or when they are linked, or are
+/// written in a strict version.
 #[test]
-fn cxx_optimised_strict_dwarf_4() {
-    let lenient = [&CXX_CHANGED[..], &UNCLEAR].concat();
-    cxx_with(&["-O2", "-gdwarf-4", "-gstrict-dwarf"], &lenient);
-}
-
-#[test]
-fn cxx_optimised_strict_dwarf_2() {
-    let lenient = [&CXX_CHANGED[..], &UNCLEAR].concat();
-    cxx_with(&["-O2", "-gdwarf-2", "-gstrict-dwarf"], &lenient);
-}
-
-#[test]
-fn cxx_strict_dwarf_4() {
-    cxx_with(&["-O0", "-gdwarf-4", "-gstrict-dwarf"], &UNCLEAR);
-}
-
-#[test]
-fn cxx_strict_dwarf_3() {
-    cxx_with(&["-O0", "-gdwarf-3", "-gstrict-dwarf"], &UNCLEAR);
+fn arguments_of_cxx() {
+    let both = [&CXX_CHANGED[..], &UNCLEAR].concat();
+    for (options, lenient) in in_turn([
+        (&["-O0"][..], &[][..]),
+        (&["-O1", "-gdwarf-4", "-fdebug-types-section"], &[]),
+        (&["-O2"], &CXX_CHANGED),
+        (&["-O2", "-gdwarf-4", "-no-pie"], &CXX_CHANGED),
+        (&["-O0", "-gdwarf-4"], &[]),
+        (&["-O1", "-gdwarf-5", "-fdebug-types-section"], &[]),
+        (&["-O1", "-flto", "-gdwarf-4"], &CXX_CHANGED),
+        (&["-O2", "-flto", "-gdwarf-5"], &CXX_CHANGED),
+        (&["-O0", "-gdwarf-4", "-gstrict-dwarf"], &UNCLEAR),
+        (&["-O0", "-gdwarf-3", "-gstrict-dwarf"], &UNCLEAR),
+        (&["-O2", "-gdwarf-4", "-gstrict-dwarf"], &both),
+        (&["-O2", "-gdwarf-2", "-gstrict-dwarf"], &both),
+    ]) {
+        cxx(options, lenient);
+    }
 }
 
 fn classes(options: &[&str], lenient: &[&str]) {
@@ -157,26 +101,6 @@ fn classes(options: &[&str], lenient: &[&str]) {
 
 /// The debug information lacks default arguments, which can make a constructor a copy constructor.
 const COPIES_MORE: [&str; 1] = ["pass_copies_more"];
-
-#[test]
-fn classes_of_all_kinds() {
-    classes(&["-O0"], &COPIES_MORE);
-}
-
-#[test]
-fn classes_of_all_kinds_optimised() {
-    classes(&["-O2"], &COPIES_MORE);
-}
-
-#[test]
-fn classes_of_all_kinds_dwarf_4() {
-    classes(&["-O2", "-gdwarf-4"], &COPIES_MORE);
-}
-
-#[test]
-fn classes_of_all_kinds_dwarf_4_with_type_units() {
-    classes(&["-O0", "-gdwarf-4", "-fdebug-types-section"], &COPIES_MORE);
-}
 
 /// Functions that pass classes with a declared destructor, copy or move constructor.
 const UNCLEAR_CLASSES: [&str; 13] = [
@@ -196,13 +120,17 @@ const UNCLEAR_CLASSES: [&str; 13] = [
 ];
 
 #[test]
-fn classes_of_all_kinds_strict_dwarf_4() {
-    classes(&["-O0", "-gdwarf-4", "-gstrict-dwarf"], &UNCLEAR_CLASSES);
-}
-
-#[test]
-fn classes_of_all_kinds_optimised_strict_dwarf_3() {
-    classes(&["-O2", "-gdwarf-3", "-gstrict-dwarf"], &UNCLEAR_CLASSES);
+fn classes_of_all_kinds() {
+    for (options, lenient) in in_turn([
+        (&["-O0"][..], &COPIES_MORE[..]),
+        (&["-O2", "-gdwarf-4"], &COPIES_MORE),
+        (&["-O2"], &COPIES_MORE),
+        (&["-O2", "-gdwarf-3", "-gstrict-dwarf"], &UNCLEAR_CLASSES),
+        (&["-O0", "-gdwarf-4", "-gstrict-dwarf"], &UNCLEAR_CLASSES),
+        (&["-O0", "-gdwarf-4", "-fdebug-types-section"], &COPIES_MORE),
+    ]) {
+        classes(options, lenient);
+    }
 }
 
 fn rust(options: &[&str], lenient: &[&str], at_least: usize) {

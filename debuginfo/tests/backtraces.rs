@@ -3,6 +3,7 @@
 //! frames and writes a core file. The core file serves as the machine. Frames of tail calls, which have no physical
 //! frame, are omitted, because gdb also finds them across modules. Those of one module are compared at stops of live
 //! programs.
+//! Of several compilers or options each run takes a part; `WHOLE=1` all.
 
 mod common;
 mod core_file;
@@ -10,6 +11,7 @@ mod core_file;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::share::in_turn;
 use common::{Bench, hex, program, run};
 use core_file::CoreFile;
 use debuginfo::{Frame, FrameMachine, Machine, Register, Unknown, backtrace};
@@ -229,7 +231,7 @@ fn frames_of_split_debug_files_are_those_of_gdb() {
 
 #[test]
 fn frames_of_cxx_are_those_of_gdb() {
-    for level in ["-O0", "-O2"] {
+    for level in in_turn(["-O0", "-O2"]) {
         let bench = Bench::new();
         let path = built(&bench, "g++", "frames.cpp", &["-g", level]);
         assert!(agrees(&bench, &path) > 30, "{level}");

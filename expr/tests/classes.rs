@@ -1,5 +1,6 @@
 //! Goal: expressions about classes and what classes hold mean what they mean in the source. Method: gdb stops a program and
 //! writes a core file, on which expressions are evaluated. The program's source states the correct values.
+//! Of several compilers or options each run takes a part; `WHOLE=1` all.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -9,6 +10,7 @@ mod core_file;
 mod stopped;
 
 use common::Bench;
+use common::share::in_turn;
 use debuginfo::{Diagnostic, Value};
 use expr::Calls;
 use stopped::{all_say, in_frame, is_known, said, stopped};
@@ -27,7 +29,7 @@ int main() { D x; Base base; Both both; use(&x, &base, &both, &x); Other other; 
 
 #[test]
 fn conversions_between_classes_stay_in_the_object() {
-    for compiler in ["g++", "clang++"] {
+    for compiler in in_turn(["g++", "clang++"]) {
         let bench = Bench::new();
         let source = bench.write("classes.cpp", CLASSES);
         let path = bench.compile(compiler, &source, "classes", &["-g", "-O0"]);

@@ -2,6 +2,7 @@
 //! pointers to members.
 //! Method: gdb stops a program, prints what it sees in the syntax of the language and writes a core file, on which the
 //! same is evaluated. Words are compared without the signs around them.
+//! Of several compilers or options each run takes a part; `WHOLE=1` all.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::share::in_turn;
 use common::{Bench, program, run};
 use core_file::CoreFile;
 use debuginfo::location::at_frame;
@@ -241,7 +243,7 @@ fn optimised_fortran_is_the_same_or_unknown() {
             .collect::<BTreeMap<_, _>>()
     };
     let right = answers("-O0");
-    for level in ["-O1", "-O2"] {
+    for level in in_turn(["-O1", "-O2"]) {
         let (mut wrong, mut known) = (Vec::new(), 0);
         for ((frame, name), said) in answers(level) {
             let Some(right) = right.get(&(frame, name.clone())) else {
@@ -288,7 +290,7 @@ fn ada_is_as_gdb_sees_it() {
 
 #[test]
 fn optimised_ada_is_as_gdb_sees_it_or_unknown() {
-    for level in ["-O1", "-O2"] {
+    for level in in_turn(["-O1", "-O2"]) {
         let bench = Bench::new();
         let path = arrays_in_ada(&bench, level);
         let (mut wrong, mut alike) = (Vec::new(), 0);
@@ -411,7 +413,7 @@ fn pointers_to_members_are_as_gdb_sees_them() {
         ("inherited", "&virtual Base::go(int)"),
         ("in_union", "&Mid::whole"),
     ];
-    for compiler in ["g++", "clang++"] {
+    for compiler in in_turn(["g++", "clang++"]) {
         let bench = Bench::new();
         let path = bench.compile(compiler, &program("members.cpp"), "members", &["-g", "-O0"]);
         judged(&bench, &path, &questions, &own, 25);

@@ -1,6 +1,7 @@
 //! Goal: a name means what the source means by it at that place, or nothing. It never refers to an unrelated name of
 //! another module. Method: gdb stops programs and writes core files. Names are looked up there, in a frame that is
 //! inlined into another one, next to a library with the same names. Names that gdb knows have gdb's values.
+//! Of several compilers or options each run takes a part; `WHOLE=1` all.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -10,6 +11,7 @@ mod core_file;
 use std::path::PathBuf;
 use std::process::Command;
 
+use common::share::in_turn;
 use common::{Bench, program, run};
 use core_file::{CoreFile, CoreThread};
 use debuginfo::{AddressSpace, Frame, Machine, backtrace};
@@ -122,12 +124,12 @@ fn in_c(bench: &Bench, compiler: &str, level: &str) -> PathBuf {
 
 #[test]
 fn names_are_those_of_the_place_and_of_what_is_around_it() {
-    for (compiler, level) in [
+    for (compiler, level) in in_turn([
         ("gcc", "-O0"),
         ("gcc", "-O2"),
         ("clang", "-O0"),
         ("clang", "-O2"),
-    ] {
+    ]) {
         let bench = Bench::new();
         let path = in_c(&bench, compiler, level);
         let known = [
@@ -261,12 +263,12 @@ fn what_is_private_to_another_file_of_a_system_library_does_not_hide_the_program
 
 #[test]
 fn enumerators_and_functions_of_cpp_are_known_where_they_are_in_scope() {
-    for (compiler, level) in [
+    for (compiler, level) in in_turn([
         ("g++", "-O0"),
         ("g++", "-O2"),
         ("clang++", "-O0"),
         ("clang++", "-O2"),
-    ] {
+    ]) {
         let bench = Bench::new();
         let path = bench.compile(compiler, &program("names.cpp"), "names", &["-g", level]);
         let known = [
@@ -304,7 +306,7 @@ fn enumerators_and_functions_of_cpp_are_known_where_they_are_in_scope() {
 
 #[test]
 fn enumerators_of_rust_need_their_type_and_no_variable() {
-    for level in ["0", "2"] {
+    for level in in_turn(["0", "2"]) {
         let bench = Bench::new();
         let opt = format!("-Copt-level={level}");
         let options = ["--edition=2024", "-g", &opt, "--crate-name=names"];

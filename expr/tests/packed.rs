@@ -1,5 +1,6 @@
 //! Goal: a packed bit field that crosses its storage unit has its own bits, however the compiler describes where it begins. Method:
 //! gdb stops programs and writes core files. The programs' sources state the correct values.
+//! Of several compilers or options each run takes a part; `WHOLE=1` all.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -9,6 +10,7 @@ mod core_file;
 mod stopped;
 
 use common::Bench;
+use common::share::in_turn;
 use stopped::{all_say, stopped};
 
 const FIELDS: &str =
@@ -24,14 +26,14 @@ int main(void) { place(); return 0; }
 fn packed_bit_fields_that_cross_their_storage_are_right() {
     let bench = Bench::new();
     let source = bench.write("fields.c", FIELDS);
-    for (compiler, options) in [
+    for (compiler, options) in in_turn([
         ("clang", &["-g", "-gdwarf-3"][..]),
         ("clang", &["-g", "-gdwarf-4"]),
         ("clang", &["-g", "-gdwarf-5"]),
         ("gcc", &["-gdwarf-3", "-gstrict-dwarf"]),
         ("gcc", &["-g", "-gdwarf-4"]),
         ("gcc", &["-g", "-gdwarf-5"]),
-    ] {
+    ]) {
         let path = bench.compile(compiler, &source, "fields", options);
         let core = &stopped(&bench, &path, "place", 0)[0];
         println!("{compiler} {options:?}");

@@ -1,5 +1,6 @@
 //! Goal: each parameter of a pack has a name and its own value, though Clang gives all of them one name. Method: gdb stops programs
 //! and writes core files. The programs' sources state the correct values.
+//! Of several compilers or options each run takes a part; `WHOLE=1` all.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -9,6 +10,7 @@ mod core_file;
 mod stopped;
 
 use common::Bench;
+use common::share::in_turn;
 use expr::{evaluate, is_type, parse_with};
 use stopped::{all_say, in_frame, said, stopped};
 
@@ -43,7 +45,7 @@ int main() { place(); return first<int, double>(1, 2.5, 77); }
 fn the_type_of_a_function_has_the_parameters_of_its_pack() {
     let bench = Bench::new();
     let source = bench.write("before.cpp", BEFORE);
-    for compiler in ["g++", "clang++"] {
+    for compiler in in_turn(["g++", "clang++"]) {
         let path = bench.compile(compiler, &source, "before", &["-g", "-std=c++17"]);
         let core = &stopped(&bench, &path, "place", 0)[0];
         let ty = in_frame(core, 1, None, |context| {

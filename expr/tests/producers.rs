@@ -1,6 +1,6 @@
 //! Goal: peculiarities of a compiler, option or language are read as intended: the result is correct, or unknown with a
 //! reason. Method: gdb stops a program and writes a core file, on which expressions are evaluated. The program's source
-//! states the correct values.
+//! states the correct values. Of several compilers or options each run takes a part; `WHOLE=1` all.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
+use common::share::in_turn;
 use common::{Bench, function, open, program, run};
 use core_file::CoreFile;
 use debuginfo::{AddressSpace, Mapped, ParameterPlace, ValueKind};
@@ -26,7 +27,7 @@ fn thread_local_variables_of_split_units_are_where_the_linker_put_them() {
         ("list", "{7, 8, 9}"),
         ("inner", "47"),
     ];
-    for compiler in ["gcc", "clang"] {
+    for compiler in in_turn(["gcc", "clang"]) {
         for version in ["-gdwarf-4", "-gdwarf-5"] {
             let options = ["-g", version, "-gsplit-dwarf", "-O0"];
             let bench = Bench::new();
@@ -63,7 +64,7 @@ fn prologue(path: &Path, name: &str) -> u64 {
 fn prologues_of_split_units_end_where_those_of_whole_ones_do() {
     let bench = Bench::new();
     let source = program("realigned.c");
-    for compiler in ["gcc", "clang"] {
+    for compiler in in_turn(["gcc", "clang"]) {
         for frame in ["-fomit-frame-pointer", "-fno-omit-frame-pointer"] {
             let whole = ["-g", "-O0", frame];
             let whole = bench.compile(compiler, &source, "whole", &whole);
@@ -107,7 +108,7 @@ fn nothing_is_wrong_while_a_frame_is_set_up() {
         ("gcc", &[]),
         ("gcc", &["-mstackrealign"]),
     ];
-    for (compiler, own) in builds {
+    for (compiler, own) in in_turn(builds) {
         let bench = Bench::new();
         let options = [&["-g", "-O0"], own].concat();
         let path = bench.compile(compiler, &program("realigned.c"), "main", &options);
@@ -178,7 +179,7 @@ fn packed_numbers_of_ada_have_a_sign_if_their_ranges_do() {
 #[test]
 fn decimal_numbers_are_no_binary_ones() {
     let bench = Bench::new();
-    for level in ["-O0", "-O2"] {
+    for level in in_turn(["-O0", "-O2"]) {
         let path = bench.compile("gcc", &program("decimals.c"), "decimals", &["-g", level]);
         let module = open(&path);
         let take = function(&module, "take");
@@ -200,7 +201,7 @@ fn decimal_numbers_are_no_binary_ones() {
 
 #[test]
 fn constants_have_a_sign_only_if_one_is_written() {
-    for compiler in ["g++", "clang++"] {
+    for compiler in in_turn(["g++", "clang++"]) {
         for level in ["-O0", "-O2"] {
             let bench = Bench::new();
             let path = bench.compile(compiler, &program("constants.cpp"), "main", &["-g", level]);
@@ -231,7 +232,7 @@ fn constants_have_a_sign_only_if_one_is_written() {
 
 #[test]
 fn callers_tell_floating_point_arguments_too() {
-    for level in ["-Og", "-O2"] {
+    for level in in_turn(["-Og", "-O2"]) {
         let bench = Bench::new();
         let options = ["-g", level, "-fno-inline", "-fno-ipa-cp", "-fno-ipa-ra"];
         let path = bench.compile("gcc", &program("passed_floats.c"), "main", &options);
@@ -369,7 +370,7 @@ fn access_values_of_ada_lead_to_what_they_designate() {
 
 #[test]
 fn texts_of_the_library_are_read_where_clang_only_declares_their_holder() {
-    for compiler in ["g++", "clang++"] {
+    for compiler in in_turn(["g++", "clang++"]) {
         let bench = Bench::new();
         let source = program("strings.cpp");
         let path = bench.compile(compiler, &source, "main", &["-g", "-O0", "-std=c++17"]);
@@ -402,7 +403,7 @@ int sum (void) { return held.n + many[1]; }\n";
 void stop (void *p, int *q) {}\nint main (void) { stop (&held, many); return sum () == 0; }\n";
     let user = bench.write("user.c", user);
     let library = library.to_str().expect("UTF-8");
-    for level in ["-O0", "-O2"] {
+    for level in in_turn(["-O0", "-O2"]) {
         for place in ["-fPIE", "-fPIC"] {
             let path = bench.compile(
                 "gcc",
@@ -453,8 +454,8 @@ int main(int argc, char **argv) { printf(\"%d\\n\", used(argc)); return 0; }
         &["-g", "-gsplit-dwarf", "-no-pie"],
         &["-g", "-fuse-ld=gold"],
     ];
-    for compiler in ["gcc", "clang"] {
-        for way in ways {
+    for compiler in in_turn(["gcc", "clang"]) {
+        for way in in_turn(ways) {
             let options = [&common[..], way].concat();
             let path = bench.compile(compiler, &source, "gc", &options);
             let expected = [
@@ -587,7 +588,7 @@ int main() {
   use(&one, &to);
 }
 ";
-    for compiler in ["g++", "clang++"] {
+    for compiler in in_turn(["g++", "clang++"]) {
         let bench = Bench::new();
         let source = bench.write("utf8.cpp", SOURCE);
         let path = bench.compile(compiler, &source, "utf8", &["-std=c++20", "-g", "-O0"]);

@@ -1,6 +1,7 @@
 //! Goal: a name is that of the innermost scope of the source, also where a compiler describes scopes badly; what it does not
 //! describe is unknown, and never another variable of that name. Method: gdb stops programs and writes core files. The
 //! programs' sources state the correct values.
+//! Of several compilers or options each run takes a part; `WHOLE=1` all.
 
 #[path = "../../debuginfo/tests/common/mod.rs"]
 mod common;
@@ -12,6 +13,7 @@ mod stopped;
 use std::path::Path;
 
 use common::Bench;
+use common::share::in_turn;
 use core_file::CoreFile;
 
 /// Stops where the program first calls `place`.
@@ -81,7 +83,7 @@ int main() { return f(7) == 0; }
 /// Clang states no block around what a `catch` declares.
 #[test]
 fn what_a_catch_declares_hides_a_parameter() {
-    for compiler in ["g++", "clang++"] {
+    for compiler in in_turn(["g++", "clang++"]) {
         let bench = Bench::new();
         let source = bench.write("catch.cc", CATCH);
         let path = bench.compile(compiler, &source, "catch", &["-g", "-O0"]);
@@ -122,7 +124,7 @@ int main() { return host(5) + host(1) == 0; }
 
 #[test]
 fn a_static_variable_is_that_of_the_block() {
-    for compiler in ["g++", "clang++"] {
+    for compiler in in_turn(["g++", "clang++"]) {
         let bench = Bench::new();
         let source = bench.write("blocks.cc", BLOCKS);
         let path = bench.compile(compiler, &source, "blocks", &["-g", "-O0"]);
@@ -179,7 +181,7 @@ int main (void) {
 /// gdb computes with the declared type. Here the program judges, as its compiler follows the standard of C.
 #[test]
 fn bit_fields_are_promoted_as_in_c() {
-    for compiler in ["gcc", "clang"] {
+    for compiler in in_turn(["gcc", "clang"]) {
         let bench = Bench::new();
         let source = bench.write("bits.c", BITS);
         let path = bench.compile(compiler, &source, "bits", &["-g", "-O0"]);
@@ -231,7 +233,7 @@ int main() {
 
 #[test]
 fn template_parameters_and_enumerators_of_classes_are_names() {
-    for compiler in ["g++", "clang++"] {
+    for compiler in in_turn(["g++", "clang++"]) {
         let bench = Bench::new();
         let source = bench.write("templates.cc", TEMPLATES);
         let path = bench.compile(compiler, &source, "templates", &["-g", "-O0"]);
@@ -255,7 +257,7 @@ fn template_parameters_and_enumerators_of_classes_are_names() {
 
 #[test]
 fn pointers_to_members_select_members() {
-    for compiler in ["g++", "clang++"] {
+    for compiler in in_turn(["g++", "clang++"]) {
         let bench = Bench::new();
         let source = bench.write("templates.cc", TEMPLATES);
         let path = bench.compile(compiler, &source, "templates", &["-g", "-O0"]);
@@ -318,7 +320,7 @@ end program
 /// Optimised code does not store that an array is not allocated yet: its descriptor has what was on the stack before.
 #[test]
 fn a_descriptor_that_is_not_set_up_is_unknown() {
-    for level in ["-O0", "-O2", "-O3"] {
+    for level in in_turn(["-O0", "-O2", "-O3"]) {
         let bench = Bench::new();
         let source = bench.write("arrays.f90", ARRAYS);
         let options = ["-g", level, "-fno-inline", "-fno-ipa-icf"];
@@ -366,7 +368,7 @@ int main() {
 fn lambdas_and_local_classes_see_the_scopes_around_their_functions() {
     let of_space = [("count", "2"), ("(int)Level", "20"), ("sizeof(Unit)", "8")];
     let of_class = [("(int)On", "4"), ("(int)Off", "5"), ("total", "22")];
-    for compiler in ["g++", "clang++"] {
+    for compiler in in_turn(["g++", "clang++"]) {
         let bench = Bench::new();
         let source = bench.write("two.cpp", TWO);
         let path = bench.compile(compiler, &source, "two", &["-std=c++17", "-g", "-O0"]);
@@ -401,7 +403,7 @@ int main(int argc, char **) { return outer<7, 8>(argc) == 0; }
 /// What a local class inherits hides what was given to the template around it.
 #[test]
 fn members_come_before_template_parameters_of_functions_around() {
-    for compiler in ["g++", "clang++"] {
+    for compiler in in_turn(["g++", "clang++"]) {
         let bench = Bench::new();
         let source = bench.write("given.cpp", GIVEN);
         let path = bench.compile(compiler, &source, "given", &["-g", "-O0"]);
@@ -427,7 +429,7 @@ int main(void) { return first() + second(); }
 
 #[test]
 fn a_type_of_a_function_is_its_own() {
-    for compiler in ["gcc", "clang"] {
+    for compiler in in_turn(["gcc", "clang"]) {
         let bench = Bench::new();
         let source = bench.write("nodes.c", NODES);
         let path = bench.compile(compiler, &source, "nodes", &["-g", "-O0"]);

@@ -109,12 +109,11 @@ impl Comparison {
             scratch,
         };
         comparison.assert_sound(nesting);
-        comparison.assert_counts();
         comparison
     }
 
     /// Checks the recording's own guarantees: it passes `check`, has no gaps, every enter has its leave, order is
-    /// dense, calls nest.
+    /// dense, calls nest. And compares it with the counts that the program printed itself.
     fn assert_sound(&self, nesting: Nesting) {
         let check = self.recording.command("check", &[]);
         assert_eq!(
@@ -124,7 +123,9 @@ impl Comparison {
             check.text(),
             check.errors()
         );
-        let facts = self.recording.row(
+        let told = self.told_counts();
+        let counts: String = told.iter().zip(0..).map(ToldCount::column).collect();
+        let facts = self.recording.row(&format!(
             "SELECT (SELECT count(*) FROM events WHERE kind = 'enter') AS enters, \
              (SELECT count(*) FROM events WHERE kind = 'leave') AS leaves, \
              (SELECT count(*) FROM calls) AS calls, \
@@ -134,8 +135,8 @@ impl Comparison {
              (SELECT count(*) - max(seq) - 1 + min(seq) FROM events) AS not_dense, \
              (SELECT count(*) FROM calls WHERE end_seq IS NULL OR dur_ns < 0 OR end_seq <= start_seq) AS unfinished, \
              (SELECT count(*) FROM events WHERE kind = 'process_start') AS starts, \
-             (SELECT count(*) FROM events WHERE kind = 'process_exit') AS exits",
-        );
+             (SELECT count(*) FROM events WHERE kind = 'process_exit') AS exits{counts}",
+        ));
         let number = |name: &str| facts[name].as_i64();
         // Records are lost if a handler jumps out of a write that interrupted another write.
         let tolerated = if nesting == Nesting::Jumps { 30 } else { 0 };
@@ -155,39 +156,21 @@ impl Comparison {
         if nesting != Nesting::Coroutines {
             self.assert_nested();
         }
-    }
-
-    fn assert_nested(&self) {
-        let bad = self.recording.number(
-            "SELECT count(*) FROM calls c JOIN calls p ON c.parent = p.start_seq \
-             WHERE c.tid <> p.tid OR c.start_seq <= p.start_seq OR c.end_seq >= p.end_seq OR c.depth <> p.depth + 1",
-        );
-        assert_eq!(bad, 0, "calls that do not lie in their parents");
-        let orphans = self
-            .recording
-            .number("SELECT count(*) FROM calls WHERE (parent IS NULL) <> (depth = 0)");
-        assert_eq!(orphans, 0, "calls whose depth and parent disagree");
-    }
-
-    /// Compares with the counts the program printed itself.
-    fn assert_counts(&self) {
-        let told = self.told_counts();
-        if told.is_empty() {
-            return;
-        }
-        let columns = told.iter().enumerate().map(|(at, told)| {
-            let condition = &told.condition;
-            format!("(SELECT count(*) FROM calls WHERE {condition}) AS c{at}")
-        });
-        let columns: Vec<String> = columns.collect();
-        let row = self
-            .recording
-            .row(&format!("SELECT {}", columns.join(", ")));
         for (at, told) in told.iter().enumerate() {
-            let found = &row[&format!("c{at}")];
+            let found = &facts[&format!("c{at}")];
             let line = &told.line;
             assert_eq!(*found, Value::from(told.count), "the program says: {line}");
         }
+    }
+
+    fn assert_nested(&self) {
+        let found = self.recording.row(
+            "SELECT (SELECT count(*) FROM calls c JOIN calls p ON c.parent = p.start_seq \
+             WHERE c.tid <> p.tid OR c.start_seq <= p.start_seq OR c.end_seq >= p.end_seq OR c.depth <> p.depth + 1) AS bad, \
+             (SELECT count(*) FROM calls WHERE (parent IS NULL) <> (depth = 0)) AS orphans",
+        );
+        assert_eq!(found["bad"], 0, "calls that do not lie in their parents");
+        assert_eq!(found["orphans"], 0, "calls whose depth and parent disagree");
     }
 
     fn told_counts(&self) -> Vec<ToldCount> {
@@ -205,6 +188,12 @@ struct ToldCount {
 }
 
 impl ToldCount {
+    /// The same count in the recording, as another column of a query.
+    fn column((told, at): (&ToldCount, usize)) -> String {
+        let condition = &told.condition;
+        format!(", (SELECT count(*) FROM calls WHERE {condition}) AS c{at}")
+    }
+
     /// Reads a line such as `calls fib 177`.
     fn read(line: &str) -> Option<ToldCount> {
         let words: Vec<&str> = line.split(' ').collect();

@@ -34,5 +34,7 @@ pub use process::{Ended, Program, Running, Status, kill, wait_until};
 pub use recording::{Recording, Row};
 pub use rustix::process::Signal;
 pub use scratch::{Scratch, workspace_dir};
-pub use share::{has_turn, in_turn, share, turn};
+pub use share::{
+    Shared, has_turn, has_turn_among, in_turn, in_turn_among, share, turn, turn_among,
+};
 pub use steady::Steady;

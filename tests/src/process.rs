@@ -83,7 +83,7 @@ pub struct Program {
     pub(crate) args: Vec<OsString>,
     dir: PathBuf,
     stdin: Vec<u8>,
-    env: Vec<(OsString, OsString)>,
+    pub(crate) env: Vec<(OsString, OsString)>,
     /// The expected exit code.
     pub(crate) code: i32,
 }

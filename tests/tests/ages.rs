@@ -1,7 +1,8 @@
 //! Goal: a container is never shown with contents of another time. Method: a program whose containers are a function of its
 //! number of steps; what is shown of them at any event, perhaps as of an earlier one, is what they were at that event.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Hindsight, Program, Recording, Scratch, fixture_artifact};
+use e2e::{Hindsight, Program, Recording, Scratch, fixture_artifact, in_turn};
 use serde_json::Value;
 
 /// Steps between two copies of memory.
@@ -135,7 +136,7 @@ fn shown(build: &Build, recording: &Recording, scratch: &Scratch, seqs: &[u64]) 
 
 #[test]
 fn containers_are_never_of_two_times() {
-    for build in &BUILDS {
+    for build in in_turn(&BUILDS) {
         never_of_two_times(build);
     }
 }
@@ -341,7 +342,7 @@ fn what_is_computed_is_of_one_moment() {
 /// Copies of memory that are made where a function is entered show nothing of its frame: its first instructions had not run.
 #[test]
 fn a_copy_at_an_entry_shows_no_variables() {
-    for artifact in ["frames", "frames_clang"] {
+    for artifact in in_turn(["frames", "frames_clang"]) {
         let scratch = Scratch::new(artifact);
         let program = Program::new(fixture_artifact("ages", artifact), scratch.path());
         let every = ["--snapshot", "every=1events"];

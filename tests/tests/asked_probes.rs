@@ -1,8 +1,11 @@
 //! Goal: probes that are evaluated without a stop give the same results as at stopped threads: each hit once, with the right
 //! values, and without a change to the program. Method: conditions that only the engine or the tracer can evaluate, at places
 //! that are passed so often that most passes meet a listening tracer; the right counts are known from the programs.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Live, Program, Signal, Status, Steady, fixture_artifact, is_alive, kill, wait_until};
+use e2e::{
+    Live, Program, Signal, Status, Steady, fixture_artifact, in_turn, is_alive, kill, wait_until,
+};
 
 fn held(fixture: &str, program: &str, args: &[&str]) -> Live {
     let path = fixture_artifact(fixture, program);
@@ -39,7 +42,7 @@ fn switches(pid: i32) -> u64 {
 
 #[test]
 fn every_hit_of_four_threads_is_judged_once() {
-    for program in ["conditions_c_O0", "conditions_c_O2"] {
+    for program in in_turn(["conditions_c_O0", "conditions_c_O2"]) {
         let live = held("conditions", program, &["5000"]);
         let count = "state.n = (state.n ?? 0) + 1, state.n % 1000 === 0";
         set(

@@ -1,9 +1,10 @@
 //! Goal: a running program can be recorded for a while and is then unchanged. Method: attach to a fixture that checks its
 //! own work; afterwards its code in memory must equal its file, and none of our threads may be left.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use e2e::{
     Ended, Hindsight, Live, Program, Recording, Running, Scratch, Signal, Status, Steady,
-    changed_text, fixture_artifact, kill, thread_names, wait_until,
+    changed_text, fixture_artifact, in_turn, kill, thread_names, wait_until,
 };
 
 /// The fixture, started natively and running.
@@ -373,7 +374,7 @@ fn assert_unharmed(
 
 #[test]
 fn a_program_that_throws_all_the_time_is_let_go_unharmed() {
-    for artifact in ["cpp_exceptions_O0", "cpp_exceptions_O2"] {
+    for artifact in in_turn(["cpp_exceptions_O0", "cpp_exceptions_O2"]) {
         assert_unharmed("cpp_exceptions", artifact, &["200"], 5, |recording| {
             recording.unwound_calls_of("level") > 100
         });
@@ -382,7 +383,7 @@ fn a_program_that_throws_all_the_time_is_let_go_unharmed() {
 
 #[test]
 fn a_program_that_takes_signals_all_the_time_is_let_go_unharmed() {
-    for artifact in ["signals_O0", "signals_O2"] {
+    for artifact in in_turn(["signals_O0", "signals_O2"]) {
         assert_unharmed("signals", artifact, &["threads"], 4, |recording| {
             recording.calls_of("in_handler") > 10
         });

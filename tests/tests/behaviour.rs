@@ -1,15 +1,21 @@
 //! Goal: any recorded program does exactly what it does natively; and its recording is sound and complete. Method: each
 //! fixture runs both ways; standard output, standard error and status must be equal byte for byte; the counts of calls
-//! that the fixture prints must be in the recording (see `e2e::Comparison`).
+//! that the fixture prints must be in the recording (see `e2e::Comparison`). Of several builds of a fixture each run takes a part;
+//! `WHOLE=1` all.
 
-use e2e::{Comparison, Nesting, Program, Scratch, fixture_artifact};
+use e2e::{Comparison, Nesting, Program, Scratch, fixture_artifact, in_turn};
 
-/// Declares one test for each line `fact: fixture/artifact [arguments]`.
+/// Declares one test for each line `fact: fixture/artifact [arguments]`. Of several builds or ways, each run takes a third, and one
+/// at least.
 macro_rules! same_when_recorded {
-    ($($fact:ident: $fixture:literal / $artifact:literal $([$($arg:literal),*])?;)*) => {$(
+    ($($fact:ident: $($fixture:literal / $artifact:literal $([$($arg:literal),*])?)|+;)*) => {$(
         #[test]
         fn $fact() {
-            let _ = Comparison::of($fixture, $artifact, &[$($($arg),*)?]);
+            let all: Vec<(&str, &str, Vec<&str>)> =
+                vec![$(($fixture, $artifact, vec![$($($arg),*)?])),+];
+            for (fixture, artifact, args) in in_turn(all) {
+                let _ = Comparison::of(fixture, artifact, &args);
+            }
         }
     )*};
 }
@@ -17,12 +23,9 @@ macro_rules! same_when_recorded {
 same_when_recorded! {
     recursion_keeps_its_results: "fib" / "fib_O2";
     a_million_calls_of_one_nanosecond_are_all_recorded: "tight" / "tight";
-    cpp_exceptions_pass_through_traced_frames: "cpp_exceptions" / "cpp_exceptions_O0";
-    cpp_exceptions_pass_through_traced_frames_optimised: "cpp_exceptions" / "cpp_exceptions_O2";
-    rust_panics_pass_through_traced_frames: "rust_panic" / "rust_panic_O0";
-    rust_panics_pass_through_traced_frames_optimised: "rust_panic" / "rust_panic_O2";
-    longjmp_leaves_many_frames: "longjmp" / "longjmp_O0";
-    longjmp_leaves_many_frames_optimised: "longjmp" / "longjmp_O2";
+    cpp_exceptions_pass_through_traced_frames: "cpp_exceptions" / "cpp_exceptions_O0" | "cpp_exceptions" / "cpp_exceptions_O2";
+    rust_panics_pass_through_traced_frames: "rust_panic" / "rust_panic_O2" | "rust_panic" / "rust_panic_O0";
+    longjmp_leaves_many_frames: "longjmp" / "longjmp_O0" | "longjmp" / "longjmp_O2";
     pthread_exit_and_cancel_run_cleanup_handlers: "thread_ends" / "thread_ends_c";
     pthread_exit_and_cancel_run_destructors: "thread_ends" / "thread_ends_cpp";
     the_program_outlives_its_main_thread: "main_pthread_exit" / "main_pthread_exit";
@@ -31,42 +34,31 @@ same_when_recorded! {
     vfork_spawn_system_and_popen_work: "spawn" / "spawn";
     a_hundred_thousand_frames_are_open_at_once: "deep_recursion" / "deep_recursion";
     tail_calls_keep_their_results: "tail_calls" / "tail_calls";
-    variadic_functions_get_all_arguments: "varargs" / "varargs_O0";
-    variadic_functions_get_all_arguments_optimised: "varargs" / "varargs_O2";
-    values_of_every_class_pass_through: "abi_values" / "abi_values_O0";
-    values_of_every_class_pass_through_optimised: "abi_values" / "abi_values_O2";
-    a_program_sees_its_own_frames_in_backtraces: "backtrace" / "backtrace_c";
-    a_program_sees_its_own_frames_in_backtraces_optimised: "backtrace" / "backtrace_c_O2";
+    variadic_functions_get_all_arguments: "varargs" / "varargs_O2" | "varargs" / "varargs_O0";
+    values_of_every_class_pass_through: "abi_values" / "abi_values_O0" | "abi_values" / "abi_values_O2";
+    a_program_sees_its_own_frames_in_backtraces: "backtrace" / "backtrace_c" | "backtrace" / "backtrace_c_O2";
     exceptions_in_flight_are_counted_right: "backtrace" / "backtrace_cpp";
     rust_backtraces_name_the_same_lines: "rust_backtrace" / "rust_backtrace";
     functions_before_and_after_main_are_recorded: "init_fini" / "init_fini";
-    functions_chosen_at_load_time: "ifunc" / "ifunc";
-    functions_chosen_at_load_time_resolved_at_once: "ifunc" / "ifunc_now";
+    functions_chosen_at_load_time: "ifunc" / "ifunc" | "ifunc" / "ifunc_now";
     plugins_come_and_go: "plugin" / "plugin_host";
     functions_hard_to_patch_keep_working: "tiny_functions" / "tiny_functions";
     registers_that_callers_rely_on_survive: "ipa_ra" / "ipa_ra";
     vector_registers_that_callers_rely_on_survive: "ipa_ra" / "ipa_ra_avx";
     five_thousand_functions_are_traced_at_once: "many_functions" / "many_functions";
-    position_independent: "layouts" / "pie";
-    not_position_independent: "layouts" / "no_pie";
-    debug_information_in_a_file_of_its_own: "layouts" / "stripped_debug";
-    symbols_without_debug_information: "layouts" / "symbols_only";
-    compressed_debug_information: "layouts" / "compressed";
-    dwarf_version_4: "layouts" / "dwarf4";
+    position_independent_or_not: "layouts" / "pie" | "layouts" / "no_pie";
+    // A file of its own, none, compressed, and of another version.
+    whatever_debug_information_there_is: "layouts" / "stripped_debug" | "layouts" / "symbols_only" | "layouts" / "compressed" | "layouts" / "dwarf4";
     resolved_at_once_with_an_old_hash_table: "layouts" / "bind_now";
-    landing_pads_at_every_entry: "layouts" / "cet";
-    patchable_entries: "layouts" / "patchable";
-    protected_stacks: "layouts" / "stack_protector";
+    // Landing pads, padding, and canaries.
+    whatever_begins_a_function: "layouts" / "patchable" | "layouts" / "cet" | "layouts" / "stack_protector";
     address_sanitizer: "layouts" / "asan";
-    link_time_optimisation_for_size: "layouts" / "sections";
-    code_and_data_in_one_segment: "layouts" / "one_segment";
+    // Optimised for size when it is linked, and code and data in one segment.
+    however_it_is_linked: "layouts" / "sections" | "layouts" / "one_segment";
     calls_cross_between_program_and_library: "shared_library" / "shared_library";
-    threads_on_stacks_of_their_own_choice: "thread_stacks" / "thread_stacks";
-    threads_on_stacks_of_their_own_choice_without_pie: "thread_stacks" / "thread_stacks_no_pie";
+    threads_on_stacks_of_their_own_choice: "thread_stacks" / "thread_stacks" | "thread_stacks" / "thread_stacks_no_pie";
     programs_that_live_on_faults: "segv_handler" / "segv_handler";
-    all_descriptors_closed: "closes_fds" / "closes_fds" ["close"];
-    all_descriptors_closed_by_closefrom: "closes_fds" / "closes_fds" ["closefrom"];
-    all_descriptors_closed_by_close_range: "closes_fds" / "closes_fds" ["range"];
+    all_descriptors_closed: "closes_fds" / "closes_fds" ["close"] | "closes_fds" / "closes_fds" ["closefrom"] | "closes_fds" / "closes_fds" ["range"];
     descriptors_replaced: "closes_fds" / "closes_fds" ["dup"];
     a_program_sees_its_own_arguments_environment_and_limits: "self_view" / "self_view" ["one", "two words", ""];
     typed_values: "typed_args" / "typed_args_O2";
@@ -84,7 +76,7 @@ fn a_program_that_forbids_itself_system_calls() {
 
 /// How often a handler runs depends on the time: at least as often as the program waits for.
 fn assert_handled(mode: &str, at_least: i64) {
-    for artifact in ["signals_O0", "signals_O2"] {
+    for artifact in in_turn(["signals_O0", "signals_O2"]) {
         let both = Comparison::of("signals", artifact, &[mode]);
         let handled = both.recording.calls_of("in_handler");
         assert!(handled >= at_least, "{artifact}: {handled}");
@@ -194,7 +186,7 @@ fn a_daemon_outlives_its_recording() {
 /// little else, and half of its walks or more are complete. docs/transparency.md describes this.
 #[test]
 fn half_of_the_walks_of_a_profiler_or_more_find_their_way() {
-    for artifact in ["profiler_O0", "profiler_O2"] {
+    for artifact in in_turn(["profiler_O0", "profiler_O2"]) {
         let scratch = Scratch::new(artifact);
         let program = Program::new(fixture_artifact("profiler", artifact), scratch.path());
         assert_eq!(program.run().text(), "broken 0 of 3000\n", "natively");

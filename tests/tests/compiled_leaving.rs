@@ -1,9 +1,11 @@
 //! Goal: code that was compiled into a program is removed together with its session, library or probe. Method: false
 //! conditions and logpoints at places that are passed all the time, while the session is detached, libraries are
 //! unloaded and the program forks.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use e2e::{
-    Live, Program, Status, Steady, changed_text, fixture_artifact, fixture_source, wait_until,
+    Live, Program, Status, Steady, changed_text, fixture_artifact, fixture_source, in_turn,
+    wait_until,
 };
 use serde_json::Value;
 
@@ -154,7 +156,7 @@ fn children_run_through_compiled_probes_unharmed() {
 
 #[test]
 fn values_of_rust_are_logged_as_the_program_prints_them() {
-    for name in ["orders_O0", "orders_O2"] {
+    for name in in_turn(["orders_O0", "orders_O2"]) {
         let program = fixture_artifact("statements", name);
         let live = Live::started(name, &["--stop-on-entry"], &program, &[]);
         let place = format!(

@@ -1,11 +1,11 @@
 //! Goal: probes that the program evaluates itself give the tracer's results, and do no harm when a process dies. Method: the
 //! same messages, conditions and errors both ways on a program with values of all kinds; the daemon is killed while its code
-//! is in the program.
+//! is in the program. Of the messages and of what holds a place each run takes a part; `WHOLE=1` all.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use e2e::{Live, Recording, Signal, Status, is_alive, kill, wait_until};
+use e2e::{Live, Recording, Signal, Status, in_turn, in_turn_among, is_alive, kill, wait_until};
 use serde_json::Value;
 
 const SOURCE: &str = r#"
@@ -181,7 +181,7 @@ fn left(
 
 #[test]
 fn messages_are_the_same_whoever_makes_them() {
-    for (number, template) in TEMPLATES.iter().enumerate() {
+    for (number, template) in in_turn_among(4, TEMPLATES.iter().enumerate()) {
         let level = if number % 3 == 2 { "-O2" } else { "-O0" };
         let (ours, by_program) = left(template, None, level, true);
         let (theirs, by_tracer) = left(template, None, level, false);
@@ -298,7 +298,7 @@ fn a_killed_daemon_leaves_the_program_running_and_unchanged() {
         .arg(&natively)
         .output();
     assert!(run.expect("it runs").status.success());
-    for held in HELD {
+    for held in in_turn(HELD) {
         let probe = held.probe;
         let live = Live::new("killed");
         let program = program(&live, "visit", "-O1");

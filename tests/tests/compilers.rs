@@ -1,8 +1,9 @@
 //! Goal: compilers, which are among the largest programs, produce the same files while all their functions are recorded.
 //! They are rearranged after linking (BOLT), into parts that are jumped into, and have hundreds of thousands of
-//! functions. Method: compile natively and recorded, and compare the output byte for byte.
+//! functions. Method: compile natively and recorded, and compare the output byte for byte. Of LLVM's programs, and of
+//! rustc and Cargo, each run takes one; `WHOLE=1` all.
 
-use e2e::{Hindsight, Scratch, lua_source, rustc};
+use e2e::{Hindsight, Scratch, in_turn, lua_source, rustc};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -75,17 +76,33 @@ fn makes_the_same(scratch: &Scratch, program: &Path, args: &[&str], made: &str) 
     );
 }
 
+/// One of them in each run.
 #[test]
-fn rustc_makes_the_same_program() {
+fn rustc_and_cargo_make_the_same_programs() {
     let _alone = alone();
+    let ways: [fn(); 2] = [program_of_rust, crate_by_cargo];
+    for way in in_turn(ways) {
+        way();
+    }
+}
+
+fn program_of_rust() {
     let scratch = Scratch::new("rustc");
     fs::write(scratch.join("hello.rs"), HELLO).expect("the folder is ours");
     makes_the_same(&scratch, &rustc(), &["-O", "hello.rs"], "hello");
 }
 
+/// One of them in each run.
 #[test]
-fn clang_makes_the_same_object() {
+fn clang_and_opt_make_the_same_files() {
     let _alone = alone();
+    let ways: [fn(); 3] = [object_of_c, optimised_text, object_of_cxx];
+    for way in in_turn(ways) {
+        way();
+    }
+}
+
+fn object_of_c() {
     let scratch = Scratch::new("clang");
     let source = lua_source().join("lstring.c");
     let source = source.to_str().expect("UTF-8");
@@ -94,9 +111,7 @@ fn clang_makes_the_same_object() {
 }
 
 /// The optimiser alone, from the text of a program's intermediate form to that of another.
-#[test]
-fn opt_makes_the_same_text() {
-    let _alone = alone();
+fn optimised_text() {
     let scratch = Scratch::new("opt");
     let source = lua_source().join("lstring.c");
     let source = source.to_str().expect("UTF-8");
@@ -107,9 +122,7 @@ fn opt_makes_the_same_text() {
     makes_the_same(&scratch, Path::new("/usr/bin/opt"), &args, "better.ll");
 }
 
-#[test]
-fn clang_makes_the_same_object_of_cxx() {
-    let _alone = alone();
+fn object_of_cxx() {
     let scratch = Scratch::new("clang++");
     let source =
         "template <int N> struct Sum { static constexpr int value = N + Sum<N - 1>::value; };
@@ -124,9 +137,7 @@ int main() { return of(Shape()); }
 }
 
 /// Cargo starts the compiler through a script that records it too, when it compiles the crate.
-#[test]
-fn cargo_builds_the_same_crate() {
-    let _alone = alone();
+fn crate_by_cargo() {
     let scratch = Scratch::new("cargo");
     fs::create_dir(scratch.join("src")).expect("the folder is ours");
     fs::write(scratch.join("src/main.rs"), HELLO).expect("the folder is ours");

@@ -1,10 +1,13 @@
 //! Goal: at every call, variables of inlined functions have the values that the program prints, or a reason why not. Method:
 //! programs of three compilers that print the variables around each call; SQL over recordings with captures, and live sessions
 //! next to gdb.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use std::process::Command;
 
-use e2e::{Comparison, Hindsight, Live, Nesting, Program, Recording, Scratch, fixture_artifact};
+use e2e::{
+    Comparison, Hindsight, Live, Nesting, Program, Recording, Scratch, fixture_artifact, in_turn,
+};
 
 /// The programs, with their names of the function that is called.
 const PROGRAMS: [(&str, &str); 3] = [
@@ -53,7 +56,7 @@ fn assert_known(what: &str, seen: &[String], expected: &[String], least: usize) 
 
 #[test]
 fn watched_variables_of_inlined_functions_are_known_at_the_calls_in_them() {
-    for (artifact, function) in PROGRAMS {
+    for (artifact, function) in in_turn(PROGRAMS) {
         let is_c = artifact != "copies_rust";
         let watches = ["cache_get::tries", "outer_sum::base", "cache_get::slot"];
         let comparison = recorded(artifact, if is_c { &watches } else { &watches[..1] });
@@ -116,7 +119,7 @@ fn of_gdb(artifact: &str, function: &str) -> Vec<String> {
 
 #[test]
 fn variables_of_inlined_functions_are_printed_as_gdb_prints_them() {
-    for (artifact, function) in PROGRAMS {
+    for (artifact, function) in in_turn(PROGRAMS) {
         let live = started(artifact, function);
         let mut seen = Vec::new();
         loop {

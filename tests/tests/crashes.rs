@@ -1,9 +1,10 @@
 //! Goal: where a signal ends a recorded program, its last moment is in the recording as gdb shows it, and the program ends as it
 //! would have. Method: programs that crash in every way, natively, under gdb, and recorded.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use e2e::{
-    Hindsight, Live, Program, Recording, Scratch, Status, fixture_artifact, gdb_places,
-    split_own_lines,
+    Hindsight, Live, Program, Recording, Scratch, Status, fixture_artifact, gdb_places, in_turn,
+    share, split_own_lines,
 };
 
 /// A program that was recorded to its end by a signal.
@@ -98,7 +99,7 @@ impl Crashed {
 
 #[test]
 fn a_null_pointer_is_found_where_it_was_used() {
-    for artifact in ["crashes", "crashes_O2"] {
+    for artifact in in_turn(["crashes", "crashes_O2"]) {
         let crash = crashed(artifact, "segv", 11, &[]);
         crash.is_as_in_gdb(3);
         let row = crash
@@ -214,11 +215,11 @@ fn the_thread_that_died_is_named() {
 
 #[test]
 fn a_stack_that_is_used_up_is_seen() {
-    for (artifact, how) in [
+    for (artifact, how) in in_turn([
         ("crashes", "overflow"),
         ("crashes_O2", "overflow"),
         ("crashes", "thread_overflow"),
-    ] {
+    ]) {
         let crash = crashed(artifact, how, 11, &["-x", "no_such_function"]);
         let places = crash.places();
         assert!(places.len() > 100, "{artifact} {how}: {}", places.len());
@@ -287,7 +288,7 @@ fn rust_programs_crash_as_in_gdb() {
 #[test]
 fn a_stack_that_ends_where_a_hook_saves_registers_is_that_of_the_function() {
     let artifact = fixture_artifact("crashes", "crashes_rust");
-    for run in 0..16 {
+    for run in 0..share(16) {
         let scratch = Scratch::new(&format!("crashes_overflow-{run}"));
         let program = Program::new(artifact.clone(), scratch.path()).args(["overflow"]);
         let options = ["-f", "crashes::bottomless", "-f", "*black_box*"];

@@ -1,10 +1,11 @@
 //! Goal: a name of C++ means what it means in the source: members of base classes, static members, names that are imported from
 //! namespaces; live, in messages and conditions, and in a recording of every instruction. What is ambiguous is refused. Method: a
 //! program of two files that knows its values, by two compilers.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use std::path::{Path, PathBuf};
 
-use e2e::{Hindsight, Live, Program, Scratch, Status, compiled};
+use e2e::{Hindsight, Live, Program, Scratch, Status, compiled, in_turn};
 
 const APP: &str = "#include <cstdio>
 template <typename T> struct Box {
@@ -153,7 +154,7 @@ fn built(scratch: &Scratch, compiler: &str) -> PathBuf {
 }
 
 fn each_compiler(name: &str, check: impl Fn(&Path)) {
-    for compiler in ["/usr/bin/g++", "/usr/bin/clang++"] {
+    for compiler in in_turn(["/usr/bin/g++", "/usr/bin/clang++"]) {
         let short = compiler.rsplit('/').next().unwrap_or(compiler);
         let scratch = Scratch::new(&format!("{name}-{}", short.replace('+', "x")));
         check(&built(&scratch, compiler));
@@ -308,7 +309,7 @@ fn a_member_of_a_lost_object_is_no_global_variable() {
 
 #[test]
 fn what_is_nearer_hides_a_global_variable() {
-    for compiler in ["/usr/bin/g++", "/usr/bin/clang++"] {
+    for compiler in in_turn(["/usr/bin/g++", "/usr/bin/clang++"]) {
         let scratch = Scratch::new("cxx-nearer");
         std::fs::write(scratch.join("near.cc"), NEARER).expect("the test's folder is writable");
         let arguments = ["-std=c++17", "-g", "-O0", "-o", "near", "near.cc"];

@@ -1,6 +1,7 @@
 //! Goal: for any damage to a file of a recording, `check` reports it and names the file, or every answer is unchanged; and no answer
 //! of a damaged recording is wrong. Method: 200 damages, from a fixed seed, to four recordings: one that was closed, one that kept
-//! its log, one with notes and copies of modules, and one whose recorder was killed; also, each of their folders is removed.
+//! its log, one with notes and copies of modules, and one whose recorder was killed; also, each of their folders is removed. Each run
+//! does a third of the damages; `WHOLE=1` all.
 //!
 //! The exceptions of `docs/format.md` ("What a check cannot see") are left out: the removal of added notes, and an
 //! unfinished log that lacks its end, as if the recorder had died earlier.
@@ -10,7 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use e2e::{
-    Hindsight, Program, Recording, Scratch, Signal, Status, Steady, fixture_artifact, wait_until,
+    Hindsight, Program, Recording, Scratch, Signal, Status, Steady, fixture_artifact, has_turn,
+    wait_until,
 };
 
 const DAMAGES: usize = 50;
@@ -194,7 +196,10 @@ fn harm(scratch: &Scratch, recording: &Recording, state: [&str; 2], seed: u64) {
         if let Some(what) = damage(&copy.path().join(name), &mut random) {
             done += 1;
             let told = format!("seed {seed}, damage {done}, {}: {what}", name.display());
-            assert_seen(&copy, name, &before, &told);
+            if has_turn(done) {
+                println!("{told}");
+                assert_seen(&copy, name, &before, &told);
+            }
         }
         fs::remove_dir_all(copy.path()).expect("the copy is ours");
     }

@@ -94,7 +94,7 @@ const OPTIMISED: [&str; 5] = [
 
 #[test]
 fn arguments_are_known_where_breakpoints_on_functions_stop() {
-    for artifact in UNOPTIMISED {
+    for artifact in in_turn(UNOPTIMISED) {
         let live = entered(artifact);
         for (function, expected) in functions(artifact) {
             let set = live.ask(&["break", "--function", &name(artifact, function)]);
@@ -192,7 +192,7 @@ fn recorded_arguments_are_right_or_unknown_at_the_entry() {
 
 #[test]
 fn watched_arguments_are_those_that_came() {
-    for artifact in UNOPTIMISED {
+    for artifact in in_turn(UNOPTIMISED) {
         let watched = name(artifact, "many");
         let scratch = Scratch::new(&format!("watched-{artifact}"));
         let program = Program::new(fixture_artifact("entries", artifact), scratch.path());

@@ -1,7 +1,8 @@
 //! Goal: functions of the C library that the runtime replaces fail as they do without it: the same result, the same errno. Method: a
 //! program makes each of them fail; its output natively and recorded.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Hindsight, Program, Scratch, compiled};
+use e2e::{Hindsight, Program, Scratch, compiled, in_turn};
 
 const FAILING: &str = r#"
 #define _GNU_SOURCE
@@ -57,7 +58,7 @@ int main(void) {
 /// The dynamic linker has a function of the same name with an errno of its own: recorded programs called that one.
 #[test]
 fn functions_that_fail_set_errno() {
-    for linked in ["-pie", "-static"] {
+    for linked in in_turn(["-pie", "-static"]) {
         let scratch = Scratch::new(&format!("errno{linked}"));
         let program = compiled(&scratch, "failing.c", FAILING, &["-g", "-O1", "-w", linked]);
         let program = Program::new(program, scratch.path());

@@ -1,9 +1,12 @@
 //! Goal: `check --replay` finds a recording of every instruction as it was recorded, and says so; it refuses others. Method: programs of
-//! the system and small ones, with timers and threads, are recorded several times and run again.
+//! the system and small ones, with timers and threads, are recorded several times and run again; `WHOLE=1` does it
+//! three times as often.
 
 use std::fs;
 
-use e2e::{Ended, Hindsight, Program, Recording, Scratch, Status, compiled, fixture_artifact};
+use e2e::{
+    Ended, Hindsight, Program, Recording, Scratch, Status, compiled, fixture_artifact, share,
+};
 use serde_json::Value;
 
 /// Runs a recording again; returns what `check` says of that.
@@ -20,9 +23,9 @@ fn replayed(recording: &Recording) -> Value {
     replay.clone()
 }
 
-/// Records a program so many times, and runs each recording again.
+/// Records a program so many times, or a third as often, and runs each recording again.
 fn as_recorded(name: &str, program: &str, args: &[&str], times: usize) {
-    for _ in 0..times {
+    for _ in 0..share(times) {
         once_as_recorded(name, &["--full"], program, args);
     }
 }
@@ -134,7 +137,7 @@ fn panics_of_rust_in_four_threads_are_as_recorded() {
     let folder = Scratch::new("replay_panics_program");
     let program = compiled(&folder, "panics.rs", source, &["-g", "-O"]);
     let program = program.to_str().expect("a path in text");
-    for _ in 0..4 {
+    for _ in 0..share(4) {
         let (ended, _) = once_as_recorded("replay_panics", &["--full"], program, &[]);
         assert_eq!(ended.status, Status::Code(5), "{}", ended.errors());
         assert!(ended.text().contains("odd 1\n"), "{}", ended.text());
@@ -158,7 +161,7 @@ fn cancelled_threads_are_as_recorded() {
     let folder = Scratch::new("replay_cancelled_program");
     let program = compiled(&folder, "cancelled.c", source, &["-O1", "-g", "-pthread"]);
     let program = program.to_str().expect("a path in text");
-    for _ in 0..4 {
+    for _ in 0..share(4) {
         let (ended, _) = once_as_recorded("replay_cancelled", &["--full"], program, &[]);
         assert_eq!(ended.text(), "30 465\n", "{}", ended.errors());
     }

@@ -1,9 +1,11 @@
 //! Goal: what a recording says about values over time is what the program itself wrote down. Method: a fixture that writes
 //! every new value, recorded as a whole and live; queried by SQL and through lines of `hindsight repl`.
 
+use std::sync::Arc;
+
 use e2e::{
-    Comparison, Hindsight, Live, Program, Recording, Scratch, compiled, fixture_artifact,
-    marked_line,
+    Comparison, Hindsight, Live, Program, Recording, Scratch, Shared, compiled, fixture_artifact,
+    in_turn, marked_line,
 };
 
 /// The program's output after `word`, in order.
@@ -32,8 +34,20 @@ fn pairs(values: &[&str]) -> Vec<(Option<String>, String)> {
         .collect()
 }
 
-fn recorded() -> Comparison {
-    Comparison::of("changes", "changes", &[])
+fn recorded() -> Arc<Comparison> {
+    static SHARED: Shared<Comparison> = Shared::new();
+    SHARED.get(|| Comparison::of("changes", "changes", &[]))
+}
+
+/// A recording of a million events.
+fn million() -> Arc<(Scratch, Recording)> {
+    static SHARED: Shared<(Scratch, Recording)> = Shared::new();
+    SHARED.get(|| {
+        let scratch = Scratch::new("history-million");
+        let program = Program::new(fixture_artifact("changes", "changes"), scratch.path());
+        let (_, recording) = Hindsight::record(&scratch, &[], &program.args(["500000"]));
+        (scratch, recording)
+    })
 }
 
 /// A live session that has stopped at each raise, as a closed recording.
@@ -201,10 +215,8 @@ fn a_watched_global_stops_everywhere_and_recorded_stops_are_passed() {
 
 #[test]
 fn a_watch_finds_changes_among_a_million_events() {
-    let scratch = Scratch::new("watch-million");
-    let program = Program::new(fixture_artifact("changes", "changes"), scratch.path());
-    let program = program.args(["500000"]);
-    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    let million = million();
+    let (_, recording) = &*million;
     assert!(recording.number("SELECT count(*) FROM events") > 1_000_000);
     let mut lines = vec!["break step", "continue", "delete", "watch n"];
     lines.extend(["continue"; 9]);
@@ -219,14 +231,13 @@ fn a_watch_finds_changes_among_a_million_events() {
     );
     assert!(told.contains("n was 8, is 9"), "{told}");
     let sql = "SELECT * FROM history('n', 'step') ORDER BY seq";
-    assert_eq!(changes(&recording, sql).len(), 10);
+    assert_eq!(changes(recording, sql).len(), 10);
 }
 
 #[test]
 fn ctrl_c_ends_a_search_and_not_the_prompt() {
-    let scratch = Scratch::new("history-interrupt");
-    let program = Program::new(fixture_artifact("changes", "changes"), scratch.path());
-    let (_, recording) = Hindsight::record(&scratch, &[], &program.args(["500000"]));
+    let million = million();
+    let (scratch, recording) = &*million;
     let driver = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../repl/tests/common/terminal.py"
@@ -323,7 +334,7 @@ fn a_line_of_output_that_is_not_there_is_refused() {
 
 #[test]
 fn notes_are_kept_in_the_recording() {
-    let comparison = recorded();
+    let comparison = Comparison::of("changes", "changes", &[]);
     let recording = &comparison.recording;
     let ended = recording.prompt(&["goto 7", "note here it begins", "goto 3", "note earlier"]);
     assert_eq!(ended.errors(), "");
@@ -426,46 +437,47 @@ int main(void) {
 /// changes from the beginning.
 #[test]
 fn the_last_change_is_the_last_of_all_up_to_there() {
-    for (name, options) in [
-        ("plain", &[][..]),
-        ("watched", &["--watch", "mid::s"]),
-        ("copies", &["--snapshot", "every=9000events"]),
-    ] {
-        for level in ["-O0", "-O2"] {
-            let scratch = Scratch::new(&format!("last-of-all-{name}{level}"));
-            let program = compiled(&scratch, "app.c", MANY_CALLS, &["-g", level]);
-            let program = Program::new(program, scratch.path());
-            let ended = Hindsight::record_command(&scratch, "app", options, &program).run();
-            assert_eq!(ended.status, e2e::Status::Code(0), "{}", ended.errors());
-            let recording = Recording::new(scratch.join("app.hindsight"));
-            for (variable, function) in [("n", "leaf"), ("half", "leaf"), ("s", "mid")] {
-                let all = format!("SELECT * FROM history('{variable}', '{function}') ORDER BY seq");
-                let all = recording.rows(&all);
-                let is_seen = variable != "s" || name == "watched" && level == "-O0";
-                assert!(!is_seen || all.len() > 500, "{name}{level}: {variable}");
-                for seq in [9, 500, 30_003, 60_001, 79_998] {
-                    let mut upto = all.iter().filter(|row| row["seq"].as_u64() <= Some(seq));
-                    let last = upto.next_back();
-                    let lines = [
-                        format!("goto {seq}"),
-                        format!("last-write {function}::{variable}"),
-                    ];
-                    let told = recording
-                        .prompt(&lines.each_ref().map(String::as_str))
-                        .text();
-                    let place = format!("{name}{level}: {variable} at {seq}: {last:?}\n{told}");
-                    let Some(last) = last else {
-                        assert!(told.contains("shows no value of"), "{place}");
-                        continue;
-                    };
-                    let new = last["new"].as_str().expect("never null");
-                    let at = last["seq"].as_u64().expect("a number");
-                    let said = match last["old"].as_str() {
-                        Some(_) => told.contains(&format!(" became {new} between event ")),
-                        None => told.contains(&format!(" {new} ")),
-                    };
-                    assert!(said && told.contains(&format!("event {at} ")), "{place}");
-                }
+    for (name, options, level) in in_turn([
+        ("plain", &[][..], "-O0"),
+        ("watched", &["--watch", "mid::s"], "-O2"),
+        ("copies", &["--snapshot", "every=9000events"], "-O0"),
+        ("watched", &["--watch", "mid::s"], "-O0"),
+        ("copies", &["--snapshot", "every=9000events"], "-O2"),
+        ("plain", &[], "-O2"),
+    ]) {
+        let scratch = Scratch::new(&format!("last-of-all-{name}{level}"));
+        let program = compiled(&scratch, "app.c", MANY_CALLS, &["-g", level]);
+        let program = Program::new(program, scratch.path());
+        let ended = Hindsight::record_command(&scratch, "app", options, &program).run();
+        assert_eq!(ended.status, e2e::Status::Code(0), "{}", ended.errors());
+        let recording = Recording::new(scratch.join("app.hindsight"));
+        for (variable, function) in [("n", "leaf"), ("half", "leaf"), ("s", "mid")] {
+            let all = format!("SELECT * FROM history('{variable}', '{function}') ORDER BY seq");
+            let all = recording.rows(&all);
+            let is_seen = variable != "s" || name == "watched" && level == "-O0";
+            assert!(!is_seen || all.len() > 500, "{name}{level}: {variable}");
+            for seq in [9, 500, 30_003, 60_001, 79_998] {
+                let mut upto = all.iter().filter(|row| row["seq"].as_u64() <= Some(seq));
+                let last = upto.next_back();
+                let lines = [
+                    format!("goto {seq}"),
+                    format!("last-write {function}::{variable}"),
+                ];
+                let told = recording
+                    .prompt(&lines.each_ref().map(String::as_str))
+                    .text();
+                let place = format!("{name}{level}: {variable} at {seq}: {last:?}\n{told}");
+                let Some(last) = last else {
+                    assert!(told.contains("shows no value of"), "{place}");
+                    continue;
+                };
+                let new = last["new"].as_str().expect("never null");
+                let at = last["seq"].as_u64().expect("a number");
+                let said = match last["old"].as_str() {
+                    Some(_) => told.contains(&format!(" became {new} between event ")),
+                    None => told.contains(&format!(" {new} ")),
+                };
+                assert!(said && told.contains(&format!("event {at} ")), "{place}");
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Goal: a variable that is only declared, or that a library defines and the program has a copy of, is where the linker has put it.
 //! Method: the program prints the addresses; the values shown there are those that the program assigned.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Live, fixture_artifact};
+use e2e::{Live, fixture_artifact, in_turn};
 
 const VALUES: [(&str, &str); 5] = [
     ("optind", "7"),
@@ -13,7 +14,7 @@ const VALUES: [(&str, &str); 5] = [
 
 #[test]
 fn declared_variables_are_where_the_linker_has_put_them() {
-    for artifact in ["linked_gcc", "linked_clang", "linked_bare"] {
+    for artifact in in_turn(["linked_gcc", "linked_clang", "linked_bare"]) {
         let program = fixture_artifact("linked", artifact);
         let live = Live::started(artifact, &["--break", "told"], &program, &[]);
         live.ask(&["finish"]);

@@ -1,7 +1,8 @@
 //! Goal: with the same options, a session captures with calls what `record` captures, and with logpoints registers and stack: the
 //! past shows there what the live program showed. Method: messages that print the registers and variables, against the recording.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Live, Recording, fixture_artifact, wait_until};
+use e2e::{Live, Recording, fixture_artifact, in_turn, share, wait_until};
 
 fn texts(recording: &Recording, sql: &str) -> Vec<String> {
     let rows = recording.rows(sql);
@@ -19,12 +20,12 @@ fn started(artifact: &str, options: &[&str]) -> Live {
 
 #[test]
 fn logpoints_keep_registers_and_stack() {
-    for (artifact, path, outermost) in [
+    for (artifact, path, outermost) in in_turn([
         ("outer_O0", "", "main"),
         ("outer_O2", "", "main"),
         ("outer_rust", "outer::", "outer::main"),
         ("outer_rust_O2", "outer::", "outer::main"),
-    ] {
+    ]) {
         let options = ["--stop-on-entry", "--regs", "--stack", "4096"];
         let live = started(artifact, &options);
         let message = "{to} {$rsp} {$rbp} {$r12} {$rip}";
@@ -63,7 +64,7 @@ fn logpoints_keep_registers_and_stack() {
 
 #[test]
 fn sessions_keep_watched_values() {
-    for artifact in ["outer_O0", "outer_O2"] {
+    for artifact in in_turn(["outer_O0", "outer_O2"]) {
         let live = started(artifact, &["--watch", "work::total", "--break", "pass"]);
         live.ask(&["break", "disable", "--all"]);
         assert_eq!(live.run_to_end(), 0, "{artifact}");
@@ -76,7 +77,7 @@ fn sessions_keep_watched_values() {
 /// Other threads continue after each stop, and change neighbouring memory.
 #[test]
 fn stops_of_one_thread_among_others_know_all_memory() {
-    for artifact in ["control_O0", "control_O2"] {
+    for artifact in in_turn(["control_O0", "control_O2"]) {
         let program = fixture_artifact("control", artifact);
         let options = ["--break", "worker_step"];
         let live = Live::started(
@@ -189,7 +190,7 @@ fn threads_that_wait_for_copies_are_paused_where_the_program_is() {
     let options = ["--stop-on-entry", "--snapshot", "every=1events"];
     let program = fixture_artifact("steady", "steady");
     live.start(&options, &program, &[words, "0"]);
-    for _ in 0..20 {
+    for _ in 0..share(20) {
         live.ask(&["continue", "--no-wait"]);
         let copies = "SELECT count(*) AS n FROM events WHERE kind = 'snapshot'";
         let before = live.recording().number(copies);

@@ -415,7 +415,7 @@ fn threads_stop_and_go_on_independently() {
 /// A recorded frequency is negative: a conditional breakpoint finds when, two variables say why, one of them is corrected.
 #[test]
 fn a_spoilt_sample_rate_is_found_and_mended() {
-    for name in ["throws_O0", "throws_O2", "throws_O2_fixed"] {
+    for name in in_turn(["throws_O0", "throws_O2", "throws_O2_fixed"]) {
         let program = fixture_artifact("control", name);
         let live = Live::started("scenario", &["--stop-on-entry"], &program, &[]);
         assert_eq!(live.run_to_end(), 0, "{name}");

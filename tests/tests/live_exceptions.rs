@@ -1,7 +1,8 @@
 //! Goal: a stop at a throw, a panic or a signal shows what the program's own handler would see. Method: fixtures print
 //! the type and the text that their handlers get; the stops must have shown the same, in the same order.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Live, Program, Status, fixture_artifact, wait_until};
+use e2e::{Live, Program, Status, fixture_artifact, in_turn, wait_until};
 use serde_json::{Value, json};
 
 fn entered(name: &str, args: &[&str]) -> Live {
@@ -41,7 +42,7 @@ fn printed(live: &Live) -> Vec<(String, Option<String>)> {
 
 #[test]
 fn a_throw_is_told_with_the_text_that_its_handler_sees() {
-    for name in ["thrown_O0", "thrown_O2", "thrown_static"] {
+    for name in in_turn(["thrown_O0", "thrown_O2", "thrown_static"]) {
         let live = entered(name, &[]);
         live.ask(&["catch", "throw"]);
         let seen = stops(&live);
@@ -64,7 +65,7 @@ fn a_throw_is_told_with_the_text_that_its_handler_sees() {
 
 #[test]
 fn a_panic_is_told_with_its_text() {
-    for name in ["panicked_O0", "panicked_O2"] {
+    for name in in_turn(["panicked_O0", "panicked_O2"]) {
         let live = entered(name, &[]);
         live.ask(&["catch", "panic"]);
         let seen = stops(&live);
@@ -75,7 +76,7 @@ fn a_panic_is_told_with_its_text() {
 
 #[test]
 fn what_nobody_catches_is_told_with_its_type_and_text() {
-    for name in ["thrown_O0", "thrown_O2"] {
+    for name in in_turn(["thrown_O0", "thrown_O2"]) {
         let live = entered(name, &["uncaught"]);
         live.ask(&["catch", "throw", "std::bad_alloc", "--unhandled"]);
         live.ask(&["catch", "throw", "std::exception", "--unhandled"]);

@@ -1,7 +1,8 @@
 //! Goal: answers fit a screen and say how to see what they leave out; locks and long names are shown in the form that people use.
 //! Method: a fixture of C++, by two compilers, and one of Rust; each prints its own state.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Live, fixture_artifact, marked_line};
+use e2e::{Live, fixture_artifact, in_turn, marked_line};
 use serde_json::Value;
 
 /// The limit in characters for one value of many, and for a requested one.
@@ -32,7 +33,7 @@ fn value(reply: &Value) -> &str {
 
 #[test]
 fn values_fit_and_full_ones_are_whole() {
-    for (artifact, file) in ALL {
+    for (artifact, file) in in_turn(ALL) {
         let live = stopped(artifact, file);
         let locals = live.ask(&["locals"]);
         let variables = locals["variables"].as_array().expect("variables");
@@ -92,7 +93,7 @@ fn what_is_outside_is_shown_before_what_is_inside() {
 
 #[test]
 fn locks_are_free_or_held() {
-    for artifact in ["fitting_gcc", "fitting_clang"] {
+    for artifact in in_turn(["fitting_gcc", "fitting_clang"]) {
         let live = stopped(artifact, "fitting.cc");
         let output = live.output();
         let tid = output.trim();
@@ -164,12 +165,12 @@ fn short_names_are_shown_and_understood() {
         "lambda",
     );
     let rust = |short| ("fitting.rs", short, "fitting::main::{closure@", "closure");
-    for (artifact, (file, short, closure, mark)) in [
+    for (artifact, (file, short, closure, mark)) in in_turn([
         ("fitting_gcc", cpp),
         ("fitting_clang", cpp),
         ("fitting_rust", rust("fitting::Cache<K>::get<String>")),
         ("fitting_v0", rust("fitting::Cache<String>::get")),
-    ] {
+    ]) {
         let program = fixture_artifact("fitting", artifact);
         let live = Live::started(artifact, &["--break", short], &program, &[]);
         let stop = &live.session()["stop"];

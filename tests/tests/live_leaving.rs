@@ -1,8 +1,9 @@
 //! Goal: a step or a finish that ends by a throw, a panic or a longjmp, or passes a library's stub, ends at the line where a
 //! user expects it, in optimised code too, and reports no value that was never returned. Method: fixtures that leave
 //! functions in every way; lines are found by their marks.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Live, fixture_artifact, marked_line};
+use e2e::{Live, fixture_artifact, in_turn, marked_line};
 use serde_json::Value;
 
 fn throws(mark: &str) -> u64 {
@@ -50,7 +51,7 @@ fn next_to(live: &Live, line: u64) -> Value {
 
 #[test]
 fn a_step_that_throws_ends_in_the_handler_that_catches() {
-    for name in ["throws_O0", "throws_O2", "throws_O2_fixed"] {
+    for name in in_turn(["throws_O0", "throws_O2", "throws_O2_fixed"]) {
         let at = format!("throws.cc:{}", throws("caught: call"));
         let live = started("control", name, &at, &[]);
         // An int, then a type with a base: the handlers for both are in the same function.
@@ -77,7 +78,7 @@ fn a_step_that_throws_ends_in_the_handler_that_catches() {
 /// The line of a handler is reached whether or not the throwing function may return.
 #[test]
 fn a_step_over_a_throw_goes_on_behind_the_handler() {
-    for name in ["throwing_O0", "throwing_O2"] {
+    for name in in_turn(["throwing_O0", "throwing_O2"]) {
         let at = format!("throwing.cc:{}", throwing("main: always"));
         let live = started("ways", name, &at, &[]);
         next_to(&live, throwing("main: caught always"));
@@ -95,7 +96,7 @@ fn a_step_over_a_throw_goes_on_behind_the_handler() {
 /// At -O2 the handler begins at the return address of a function that always throws: there is still no value.
 #[test]
 fn a_finish_that_is_left_by_a_throw_tells_no_value() {
-    for name in ["throwing_O0", "throwing_O2"] {
+    for name in in_turn(["throwing_O0", "throwing_O2"]) {
         let live = started("ways", name, "always", &[]);
         let reply = live.ask(&["finish"]);
         assert_eq!(reply["stop"]["function"], "main", "{name}: {reply:#}");
@@ -116,7 +117,7 @@ fn a_finish_that_is_left_by_a_throw_tells_no_value() {
 
 #[test]
 fn a_finish_that_throws_ends_in_the_frame_that_catches() {
-    for name in ["throws_O0", "throws_O2", "throws_O2_fixed"] {
+    for name in in_turn(["throws_O0", "throws_O2", "throws_O2_fixed"]) {
         let live = started("control", name, "thrower", &[]);
         for _ in 0..2 {
             let reply = live.ask(&["finish"]);
@@ -131,7 +132,7 @@ fn a_finish_that_throws_ends_in_the_frame_that_catches() {
 /// A panic leaves frames of Rust and of its standard library, down to the one that catches it.
 #[test]
 fn a_panic_is_followed_to_where_it_is_caught() {
-    for name in ["panics_O0", "panics_O2"] {
+    for name in in_turn(["panics_O0", "panics_O2"]) {
         let live = started("control", name, "panics::risky", &[]);
         let reply = live.ask(&["finish"]);
         assert_eq!(reply["status"], "stopped", "{name}: {reply:#}");
@@ -173,7 +174,7 @@ fn a_longjmp_in_optimised_code_is_followed_to_where_it_lands() {
 /// Through a lazily bound entry of the procedure linkage table, through a bound one, and without one.
 #[test]
 fn a_step_enters_a_function_of_a_library() {
-    for name in ["shared_library", "shared_now", "shared_noplt"] {
+    for name in in_turn(["shared_library", "shared_now", "shared_noplt"]) {
         let live = started("shared_library", name, "visit", &[]);
         // Two rounds: the first one binds.
         for _ in 0..2 {
@@ -207,7 +208,7 @@ fn file(stop: &Value) -> &str {
 #[test]
 fn until_means_this_frame_and_no_deeper_one() {
     let at = format!("control.c:{}", control("factorial: last"));
-    for name in ["control_O0", "control_O0_fixed"] {
+    for name in in_turn(["control_O0", "control_O0_fixed"]) {
         let live = started("control", name, "factorial", &[]);
         live.ask(&["break", "disable", "--all"]);
         assert_eq!(live.print("n"), "4", "{name}");
@@ -221,7 +222,7 @@ fn until_means_this_frame_and_no_deeper_one() {
         );
         assert_eq!(live.run_to_end(), 7, "{name}");
     }
-    for name in ["control_O2", "control_O2_fixed", "control_cxx_O2"] {
+    for name in in_turn(["control_O2", "control_O2_fixed", "control_cxx_O2"]) {
         let (file, sum) = match name {
             "control_cxx_O2" => ("control.cc", "desk::sum_to"),
             _ => ("control.c", "sum_to"),
@@ -239,7 +240,7 @@ fn until_means_this_frame_and_no_deeper_one() {
 
 #[test]
 fn advance_may_come_to_the_place_in_a_callee() {
-    for name in ["control_O0", "control_O0_fixed"] {
+    for name in in_turn(["control_O0", "control_O0_fixed"]) {
         let live = started("control", name, "factorial", &[]);
         live.ask(&["break", "disable", "--all"]);
         assert_eq!(live.print("n"), "4", "{name}");

@@ -1,9 +1,10 @@
 //! Goal: a name in an expression, condition or message means what the source means by it at that place, or is refused; failures are
 //! reported. Method: a program whose functions are inlined into one another, next to a library with the same names.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use std::collections::BTreeSet;
 
-use e2e::{Live, Program, Scratch, Status, compiled, fixture_artifact, marked_line};
+use e2e::{Live, Program, Scratch, Status, compiled, fixture_artifact, in_turn, marked_line};
 use serde_json::{Value, json};
 
 const PROGRAMS: [&str; 2] = ["inlined_O2", "inlined_clang"];
@@ -292,7 +293,7 @@ fn values_at(program: &str, file: &str, mark: &str, wanted: &[(&str, &str)]) {
 
 #[test]
 fn the_innermost_namespace_around_the_function_is_meant() {
-    for program in ["nested_gxx", "nested_clangxx"] {
+    for program in in_turn(["nested_gxx", "nested_clangxx"]) {
         let at = |mark, wanted: &[(&str, &str)]| values_at(program, "nested.cc", mark, wanted);
         at(
             "f: sum",
@@ -328,7 +329,7 @@ fn functions_of_the_innermost_namespace_are_meant() {
 
 #[test]
 fn the_types_and_statics_of_the_file_are_meant() {
-    for program in ["files_gcc", "files_clang"] {
+    for program in in_turn(["files_gcc", "files_clang"]) {
         let shape = "sizeof(struct shape)";
         values_at(
             program,

@@ -1,8 +1,9 @@
 //! Goal: a breakpoint is at the location that was given: patterns, lines and columns, addresses; an invalid location is
 //! refused with valid ones. Method: the binary and a daemon of each test's own; lines are found by their marks, columns in
 //! their text.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Live, fixture_artifact, fixture_source, marked_line};
+use e2e::{Live, fixture_artifact, fixture_source, in_turn, marked_line};
 use serde_json::{Value, json};
 
 fn line(mark: &str) -> u64 {
@@ -74,7 +75,7 @@ fn patterns_match_functions_of_c() {
 
 #[test]
 fn patterns_match_functions_in_namespaces_and_types() {
-    for name in ["throws_O0", "throws_O2", "throws_O2_fixed"] {
+    for name in in_turn(["throws_O0", "throws_O2", "throws_O2_fixed"]) {
         let live = entered(name);
         let member = live.ask(&["break", "audio::Processor::*"]);
         assert_eq!(

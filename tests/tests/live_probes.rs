@@ -1,7 +1,8 @@
 //! Goal: everything that can stop a program does so when it should and reports what it saw; what cannot be done is refused
 //! with an exact message. Method: the binary and a daemon of each test's own.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Live, Recording, fixture_artifact, fixture_source, marked_line, wait_until};
+use e2e::{Live, Recording, fixture_artifact, fixture_source, in_turn, marked_line, wait_until};
 use serde_json::{Value, json};
 
 fn line(mark: &str) -> u64 {
@@ -104,7 +105,7 @@ fn four_places_are_watched_and_a_fifth_is_refused() {
 
 #[test]
 fn exceptions_are_caught_by_their_types_and_bases() {
-    for name in ["throws_O0", "throws_O2"] {
+    for name in in_turn(["throws_O0", "throws_O2"]) {
         for (pattern, wanted) in [
             (vec![], vec!["int", "Trouble"]),
             (vec!["int"], vec!["int"]),
@@ -133,7 +134,7 @@ fn exceptions_are_caught_by_their_types_and_bases() {
 
 #[test]
 fn panics_are_caught() {
-    for name in ["panics_O0", "panics_O2"] {
+    for name in in_turn(["panics_O0", "panics_O2"]) {
         let live = stopped_at(name, &["--stop-on-entry"], &[]);
         let probe = &live.ask(&["catch", "panic"])["probes"][0];
         assert_eq!(probe["verified"], true, "{name}: {probe:#}");

@@ -1,7 +1,10 @@
 //! Goal: when any process is killed, the others say what happened and nothing is lost. Method: clients, daemons and
 //! programs are killed at the worst moments, and the rest is queried.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Live, Signal, Status, fixture_artifact, is_alive, kill, marked_line, wait_until};
+use e2e::{
+    Live, Signal, Status, fixture_artifact, in_turn, is_alive, kill, marked_line, wait_until,
+};
 
 fn line(mark: &str) -> u64 {
     marked_line("control", "control.c", mark)
@@ -54,7 +57,7 @@ fn a_program_that_is_killed_while_it_is_stopped_ends_its_session() {
 /// One thread is at a breakpoint when another one calls exit.
 #[test]
 fn a_program_that_exits_beside_a_stopped_thread_ends_its_session() {
-    for name in ["ways_O0", "ways_O2"] {
+    for name in in_turn(["ways_O0", "ways_O2"]) {
         let program = fixture_artifact("ways", name);
         let live = Live::started(
             "abandoned",
@@ -104,7 +107,7 @@ fn a_restart_has_the_same_breakpoints_and_a_new_recording() {
 /// Each step stays in the frame it began in, whatever the calls in between do.
 #[test]
 fn steps_stay_in_their_frame() {
-    for name in ["control_O0", "control_O0_fixed", "control_stripped"] {
+    for name in in_turn(["control_O0", "control_O0_fixed", "control_stripped"]) {
         let live = stopped_at(name, &["--break", "sum_to"], &[]);
         for mark in [
             "sum: zero",
@@ -137,7 +140,7 @@ fn steps_stay_in_their_frame() {
 
 #[test]
 fn a_step_goes_through_pointers_and_not_into_code_without_lines() {
-    for name in ["control_O0", "control_O0_fixed", "control_stripped"] {
+    for name in in_turn(["control_O0", "control_O0_fixed", "control_stripped"]) {
         let at = format!("control.c:{}", line("main: pointer"));
         let live = stopped_at(name, &["--break", &at], &[]);
         assert_eq!(live.moved(&["step"])["line"], line("leaf: first"), "{name}");

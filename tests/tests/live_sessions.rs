@@ -1,11 +1,12 @@
 //! Goal: with many clients, many sessions, other users, settings and a full disk, every client gets correct answers and
 //! none disturbs another. Method: the binary and a daemon of each test's own.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use e2e::{
-    Hindsight, Live, Program, Recording, Signal, Status, fixture_artifact, is_alive, kill,
+    Hindsight, Live, Program, Recording, Signal, Status, fixture_artifact, in_turn, is_alive, kill,
     marked_line, wait_until,
 };
 use serde_json::{Value, json};
@@ -487,7 +488,7 @@ fn a_full_disk_ends_the_recording_and_not_the_program() {
 /// so.
 #[test]
 fn a_daemon_that_is_killed_lets_its_program_go_on() {
-    for name in ["control_O0", "control_O2"] {
+    for name in in_turn(["control_O0", "control_O2"]) {
         let live = Live::new("killed-daemon");
         let file = live.scratch.join("told");
         let program = fixture_artifact("control", name);

@@ -1,7 +1,8 @@
 //! Goal: a step ends where a user expects it, for every way to leave a line or a function. Method: a fixture that leaves them
 //! in every way; lines are found by their marks.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Live, fixture_artifact, marked_line, wait_until};
+use e2e::{Live, fixture_artifact, in_turn, marked_line, wait_until};
 use serde_json::Value;
 
 fn line(mark: &str) -> u64 {
@@ -74,7 +75,7 @@ fn steps_go_through_tail_calls() {
 
 #[test]
 fn a_signal_handler_runs_beside_a_step_and_can_be_stopped_in() {
-    for name in ["ways_O0", "ways_O2"] {
+    for name in in_turn(["ways_O0", "ways_O2"]) {
         let live = stopped_at(name, "raising: raise", "signals");
         let stop = live.moved(&["next"]);
         assert_eq!(
@@ -105,7 +106,7 @@ fn a_signal_handler_runs_beside_a_step_and_can_be_stopped_in() {
 
 #[test]
 fn a_step_that_ends_with_its_thread_says_so() {
-    for name in ["ways_O0", "ways_O2"] {
+    for name in in_turn(["ways_O0", "ways_O2"]) {
         let live = stopped_at(name, "worker: first", "thread");
         let tid = live.session()["stop"]["thread"].clone();
         let mut reply = live.ask(&["next"]);

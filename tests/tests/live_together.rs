@@ -1,9 +1,10 @@
 //! Goal: if threads stop at the same time, none is resumed before its stop was shown, and each stop is shown once. Method:
 //! the fixture `together`, whose eight threads do the same at the same time; all stops are counted, also in the recording.
+//! Of several ways each run takes a part; `WHOLE=1` all.
 
 use std::collections::BTreeSet;
 
-use e2e::{Live, fixture_artifact, wait_until};
+use e2e::{Live, fixture_artifact, in_turn, wait_until};
 use serde_json::{Value, json};
 
 const THREADS: usize = 8;
@@ -99,13 +100,13 @@ fn signals_and_exceptions_of_eight_threads_are_told_one_by_one() {
 /// Of each verb that moves a thread.
 #[test]
 fn no_verb_moves_a_thread_whose_stop_was_not_shown() {
-    for verb in [
+    for verb in in_turn([
         &["next"][..],
         &["step"],
         &["finish"],
         &["until", "add"],
         &["next", "-i"],
-    ] {
+    ]) {
         let (live, first) = started(verb[0], &["--break", "work"]);
         gather(&live);
         // The thread whose stop was shown runs to its next barrier; no other stop was shown yet.

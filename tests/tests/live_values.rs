@@ -1,7 +1,8 @@
 //! Goal: a user sees the program's values, and the program gets the user's changes. Method: a fixture with values of every
 //! kind; the program itself prints what it received.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Live, Program, Scratch, Status, compiled, fixture_artifact, marked_line};
+use e2e::{Live, Program, Scratch, Status, compiled, fixture_artifact, in_turn, marked_line};
 use serde_json::json;
 
 fn line(mark: &str) -> u64 {
@@ -36,7 +37,7 @@ fn eval(live: &Live, text: &str) -> String {
 
 #[test]
 fn parameters_of_every_kind_are_written_on_the_stack_and_in_registers() {
-    for name in ["changed_O0", "changed_O2"] {
+    for name in in_turn(["changed_O0", "changed_O2"]) {
         let live = stopped_at(name, "show: print");
         for (target, value, shown) in [
             ("yes", "true", "true"),
@@ -69,7 +70,7 @@ fn parameters_of_every_kind_are_written_on_the_stack_and_in_registers() {
 
 #[test]
 fn a_variable_with_a_location_list_is_written_where_it_is_now() {
-    for name in ["changed_O0", "changed_O2"] {
+    for name in in_turn(["changed_O0", "changed_O2"]) {
         let live = stopped_at(name, "rounds: add");
         live.moved(&["continue"]);
         assert_eq!(live.print("sum"), "3", "{name}");
@@ -151,7 +152,7 @@ fn variables_of_the_program_come_first_where_a_thread_stands_in_a_library() {
 
 #[test]
 fn members_elements_and_bit_fields_are_written() {
-    for name in ["changed_O0", "changed_units4", "changed_units5"] {
+    for name in in_turn(["changed_O0", "changed_units4", "changed_units5"]) {
         let live = stopped_at(name, "objects: all");
         for (target, value) in [
             ("outer.inner.x", "-9"),
@@ -183,7 +184,7 @@ fn members_elements_and_bit_fields_are_written() {
 
 #[test]
 fn types_in_units_of_their_own_are_found_by_name() {
-    for name in ["changed_O0", "changed_units4", "changed_units5"] {
+    for name in in_turn(["changed_O0", "changed_units4", "changed_units5"]) {
         let live = stopped_at(name, "objects: all");
         let size = live.print("sizeof(outer.inner)");
         assert_eq!(live.print("sizeof(shop::Outer::Inner)"), size, "{name}");
@@ -264,7 +265,7 @@ fn smart_pointers_are_followed() {
 
 #[test]
 fn methods_are_called() {
-    for name in ["changed_O0", "changed_units5"] {
+    for name in in_turn(["changed_O0", "changed_units5"]) {
         let live = stopped_at(name, "objects: all");
         for (call, value) in [
             ("filter.scale(3)", "4.5"),

@@ -1,7 +1,8 @@
 //! Goal: each access of the requested kind to a watched place is reported, with both values and its line. Method: a function
 //! in which each instruction that accesses the place is known.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Live, Program, Status, compiled, fixture_artifact, marked_line};
+use e2e::{Live, Program, Status, compiled, fixture_artifact, in_turn, marked_line};
 use serde_json::Value;
 
 /// For each stop until the program ends: the values before and after, and the line of the access.
@@ -52,7 +53,7 @@ fn wanted(kinds: &[&str]) -> Vec<(String, String, u64)> {
 
 #[test]
 fn reads_writes_and_both_are_told_apart() {
-    for program in ["control_O0", "control_O0_fixed", "control_stripped"] {
+    for program in in_turn(["control_O0", "control_O0_fixed", "control_stripped"]) {
         for (option, shown, kinds) in [
             (None, "write", &["write"][..]),
             (Some("--read"), "read", &["read"]),
@@ -114,7 +115,7 @@ fn an_address_is_watched() {
 /// The storing instruction runs elsewhere if there is a breakpoint on it: the stop is reported at the program's place.
 #[test]
 fn a_store_under_a_breakpoint_is_told_of_in_its_function() {
-    for program in ["stores_O0", "stores_O2", "stores_clang"] {
+    for program in in_turn(["stores_O0", "stores_O2", "stores_clang"]) {
         let path = fixture_artifact("stores", program);
         let live = Live::started("stores", &["--stop-on-entry"], &path, &[]);
         let second = marked_line("stores", "stores.c", "second");

@@ -1,8 +1,10 @@
 //! Goal: `record --locks` knows who held which lock when and who had to wait. Method: programs in C, C++ and Rust that hold locks until
 //! another thread sleeps, so that they know how often it had to wait; their counts are compared with the recording.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use e2e::{
-    Hindsight, Program, Recording, Scratch, Status, compiled, fixture_artifact, marked_line,
+    Hindsight, Program, Recording, Scratch, Status, compiled, fixture_artifact, in_turn,
+    marked_line,
 };
 use serde_json::Value;
 
@@ -224,7 +226,7 @@ fn without_the_option_the_report_says_what_records_it() {
 /// table can.
 #[test]
 fn locks_that_are_only_tried_are_recorded() {
-    for artifact in ["tried", "tried_stripped"] {
+    for artifact in in_turn(["tried", "tried_stripped"]) {
         let scratch = Scratch::new(&format!("locks-{artifact}"));
         let recorded = recorded(&scratch, artifact, &[], &[]);
         assert_eq!(counts(&recorded, "kind = 'semaphore'"), (2, 0, 3));

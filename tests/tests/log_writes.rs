@@ -1,12 +1,13 @@
 //! Goal: `--log-writes` makes each write to a variable an event that names the line of the program's own code, and changes nothing
-//! in the program. Method: fixtures whose writes are in marked lines, and gdb's watchpoints as the reference.
+//! in the program. Method: fixtures whose writes are in marked lines, and gdb's watchpoints as the reference. Each run takes a third
+//! of what is compared with gdb; `WHOLE=1` all.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use e2e::{
     Comparison, Hindsight, Live, Nesting, Program, Recording, Row, Running, Scratch, compiled,
-    fixture_artifact, marked_line,
+    fixture_artifact, in_turn, marked_line, share,
 };
 use serde_json::Value;
 
@@ -115,32 +116,28 @@ fn line(file: &str, mark: &str) -> u64 {
 
 #[test]
 fn writes_and_lines_are_those_of_gdb() {
-    for (artifact, file, places) in [
-        (
-            "logged_O0",
-            "logged.c",
-            &["counter", "other", "cache", "cache.tail"][..],
-        ),
-        ("logged_O2", "logged.c", &["counter", "other", "cache"]),
-        ("logged_cxx", "logged.cc", &["shop::stock.pieces"]),
-        ("logged_cxx_O2", "logged.cc", &["shop::stock.pieces"]),
-        (
-            "logged_rust",
-            "logged.rs",
-            &["logged::PLAIN[1]", "logged::HITS"],
-        ),
-        ("logged_rust_O2", "logged.rs", &["logged::HITS"]),
-    ] {
-        for place in places {
-            let comparison = recorded(artifact, &["--log-writes", place]);
-            let mut seen = changes(&comparison.recording, place);
-            let told = gdb_changes(&program(artifact, &comparison.scratch), place, file);
-            for (seen, told) in seen.iter_mut().zip(&told).filter(|(_, told)| told.0 == 0) {
-                assert_ne!(seen.0, 0, "{artifact}: {place}");
-                seen.0 = told.0;
-            }
-            assert_eq!(seen, told, "{artifact}: {place}");
+    for (artifact, file, place) in in_turn([
+        ("logged_O0", "logged.c", "counter"),
+        ("logged_O0", "logged.c", "other"),
+        ("logged_O0", "logged.c", "cache"),
+        ("logged_O0", "logged.c", "cache.tail"),
+        ("logged_O2", "logged.c", "counter"),
+        ("logged_O2", "logged.c", "other"),
+        ("logged_O2", "logged.c", "cache"),
+        ("logged_cxx", "logged.cc", "shop::stock.pieces"),
+        ("logged_cxx_O2", "logged.cc", "shop::stock.pieces"),
+        ("logged_rust", "logged.rs", "logged::PLAIN[1]"),
+        ("logged_rust", "logged.rs", "logged::HITS"),
+        ("logged_rust_O2", "logged.rs", "logged::HITS"),
+    ]) {
+        let comparison = recorded(artifact, &["--log-writes", place]);
+        let mut seen = changes(&comparison.recording, place);
+        let told = gdb_changes(&program(artifact, &comparison.scratch), place, file);
+        for (seen, told) in seen.iter_mut().zip(&told).filter(|(_, told)| told.0 == 0) {
+            assert_ne!(seen.0, 0, "{artifact}: {place}");
+            seen.0 = told.0;
         }
+        assert_eq!(seen, told, "{artifact}: {place}");
     }
 }
 
@@ -173,7 +170,7 @@ fn every_write_has_its_line_also_of_the_same_value() {
 
 #[test]
 fn a_write_by_the_c_library_names_the_programs_own_line() {
-    for artifact in ["logged_O0", "logged_O2"] {
+    for artifact in in_turn(["logged_O0", "logged_O2"]) {
         let comparison = recorded(artifact, &["--log-writes", "cache", "--log-writes", "word"]);
         let rows = writes(&comparison.recording, "cache");
         let copied: Vec<&Row> = rows.iter().filter(|row| !row["via"].is_null()).collect();
@@ -458,7 +455,7 @@ fn a_recording_of_a_second_ends_in_time_though_all_cores_are_busy() {
     let _others: Vec<Running> = (0..cores).map(|_| endless.start()).collect();
     let target = endless.start();
     let pid = target.pid().to_string();
-    for _ in 0..3 {
+    for _ in 0..share(3) {
         let output = scratch.join("rec");
         let output = output.to_str().expect("paths of tests are text");
         let words = [

@@ -1,12 +1,14 @@
 //! Goal: `--log-writes` logs the writes to local variables, in each call of their function and in no other, and to what
 //! pointers lead to, wherever they lead. What is missing is said. Method: fixtures whose writes are in marked lines, and gdb's
-//! watchpoints as the reference: set in each call, and set anew whenever a pointer changes.
+//! watchpoints as the reference: set in each call, and set anew whenever a pointer changes. Each run takes a part of the builds and
+//! variables; `WHOLE=1` all.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use e2e::{
-    Comparison, Hindsight, Nesting, Program, Recording, Row, Scratch, fixture_artifact, marked_line,
+    Comparison, Hindsight, Nesting, Program, Recording, Row, Scratch, fixture_artifact, in_turn,
+    marked_line,
 };
 
 /// A change: the line, and the new bytes in hexadecimal.
@@ -153,38 +155,38 @@ for found in stops():
 
 #[test]
 fn writes_to_local_variables_are_those_of_gdb() {
-    for artifact in BOTH {
-        for (function, variable, calls) in [
-            ("sum", "total", 3),
-            ("product", "out", 3),
-            ("comes_after", "other", 3),
-            ("on_thread", "own", 8),
-        ] {
-            let place = format!("{function}::{variable}");
-            let comparison = recorded(artifact, &[], &place);
-            let mut seen = changes(&comparison.recording, &place);
-            let program = program(artifact, &[], &comparison.scratch);
-            let mut told = gdb_in_calls(&program, function, variable);
-            // The first write of a call may find the same value in what earlier calls left on the stack.
-            let first = line("calls.c", variable);
-            seen.retain(|(line, _)| *line != first);
-            told.retain(|(line, _)| *line != first);
-            let of_first = lines(&writes(&comparison.recording, &place));
-            let of_first = of_first.iter().filter(|line| **line == first);
-            assert_eq!(of_first.count(), calls, "{artifact}: {place}");
-            if function == "on_thread" {
-                // Two threads at once: the order is another one in each run.
-                seen.sort();
-                told.sort();
-            }
-            assert_eq!(seen, told, "{artifact}: {place}");
+    let variables = [
+        ("sum", "total", 3),
+        ("product", "out", 3),
+        ("comes_after", "other", 3),
+        ("on_thread", "own", 8),
+    ];
+    let all = BOTH.map(|artifact| variables.map(|variable| (artifact, variable)));
+    for (artifact, (function, variable, calls)) in in_turn(all.concat()) {
+        let place = format!("{function}::{variable}");
+        let comparison = recorded(artifact, &[], &place);
+        let mut seen = changes(&comparison.recording, &place);
+        let program = program(artifact, &[], &comparison.scratch);
+        let mut told = gdb_in_calls(&program, function, variable);
+        // The first write of a call may find the same value in what earlier calls left on the stack.
+        let first = line("calls.c", variable);
+        seen.retain(|(line, _)| *line != first);
+        told.retain(|(line, _)| *line != first);
+        let of_first = lines(&writes(&comparison.recording, &place));
+        let of_first = of_first.iter().filter(|line| **line == first);
+        assert_eq!(of_first.count(), calls, "{artifact}: {place}");
+        if function == "on_thread" {
+            // Two threads at once: the order is another one in each run.
+            seen.sort();
+            told.sort();
         }
+        assert_eq!(seen, told, "{artifact}: {place}");
     }
 }
 
 #[test]
 fn each_live_call_has_its_own_variable() {
-    for artifact in BOTH {
+    for artifact in in_turn(BOTH) {
         let comparison = recorded(artifact, &[], "product::out");
         let rows = writes(&comparison.recording, "product::out");
         let at = |mark| line("calls.c", mark);
@@ -208,7 +210,7 @@ fn each_live_call_has_its_own_variable() {
 
 #[test]
 fn calls_without_a_watchpoint_are_told() {
-    for artifact in BOTH {
+    for artifact in in_turn(BOTH) {
         let comparison = recorded(artifact, &["7"], "product::out");
         let rows = writes(&comparison.recording, "product::out");
         let places: BTreeSet<i64> = rows.iter().filter_map(|row| row["addr"].as_i64()).collect();
@@ -228,7 +230,7 @@ fn calls_without_a_watchpoint_are_told() {
 #[test]
 fn memory_that_a_call_has_no_longer_is_not_its_variable() {
     let at = |mark| line("calls.c", mark);
-    for artifact in BOTH {
+    for artifact in in_turn(BOTH) {
         // longjmp has left the call, and another one has its memory.
         let comparison = recorded(artifact, &[], "leaves::left");
         let rows = writes(&comparison.recording, "leaves::left");
@@ -252,7 +254,7 @@ fn memory_that_a_call_has_no_longer_is_not_its_variable() {
 #[test]
 fn variables_of_inner_blocks_are_logged_in_their_block() {
     let at = |mark| line("calls.c", mark);
-    for artifact in BOTH {
+    for artifact in in_turn(BOTH) {
         let comparison = recorded(artifact, &[], "sum::step");
         let rows = writes(&comparison.recording, "sum::step");
         // sum(3), sum(0) and sum(2), in any order.
@@ -266,7 +268,7 @@ fn variables_of_inner_blocks_are_logged_in_their_block() {
 
 #[test]
 fn threads_have_their_own_variables_and_write_those_of_others() {
-    for artifact in BOTH {
+    for artifact in in_turn(BOTH) {
         let comparison = recorded(artifact, &[], "on_thread::own");
         let of_threads =
             "SELECT count(*) AS n FROM writes WHERE target = 'on_thread::own' GROUP BY tid";
@@ -318,7 +320,7 @@ fn what_pointers_lead_to_is_logged_as_by_gdb() {
         "{:?}",
         comparison.own_lines
     );
-    for artifact in ["logged_pointed", "logged_pointed_O2"] {
+    for artifact in in_turn(["logged_pointed", "logged_pointed_O2"]) {
         let comparison = recorded(artifact, &[], "current->value");
         let seen = changes(&comparison.recording, "current->value");
         let told = gdb_behind(

@@ -1,11 +1,11 @@
 //! Goal: a stop has the same name in the live program, in `pauses` and in the recording's past, also where inlined calls begin, and
 //! each step ends at a line; `break` gives a place the name of a stop there. Method: optimised programs are stepped through; the
 //! report of each stop is compared with what the recording says about it. Breakpoints are set on functions and on every line, for
-//! several compilers, and the replies are compared with the stops at them.
+//! several compilers, and the replies are compared with the stops at them. Each run takes a third of the builds; `WHOLE=1` all.
 
 use std::collections::BTreeMap;
 
-use e2e::{Live, fixture_artifact, fixture_source};
+use e2e::{Live, fixture_artifact, fixture_source, in_turn};
 use serde_json::Value;
 
 /// Function and line of a stop.
@@ -48,14 +48,20 @@ fn a_stop_is_named_alike_live_in_pauses_and_in_the_past() {
         let pauses: Vec<Value> = recording.rows(sql).into_iter().map(Value::Object).collect();
         let kept: Vec<Named> = pauses.iter().map(named).collect();
         assert_eq!(kept, told, "{artifact}");
-        let past = pauses.iter().map(|pause| {
-            let sql = format!(
-                "SELECT function, line FROM backtrace({}) WHERE frame = 0",
-                pause["seq"]
-            );
-            named(&Value::Object(recording.row(&sql)))
+        let newest = pauses.iter().enumerate().map(|(number, pause)| {
+            let seq = &pause["seq"];
+            format!(
+                "SELECT {number} AS number, function, line FROM backtrace({seq}) WHERE frame = 0"
+            )
         });
-        let past: Vec<Named> = past.collect();
+        let newest: Vec<String> = newest.collect();
+        let sql = format!("{} ORDER BY number", newest.join(" UNION ALL "));
+        let past: Vec<Value> = recording
+            .rows(&sql)
+            .into_iter()
+            .map(Value::Object)
+            .collect();
+        let past: Vec<Named> = past.iter().map(named).collect();
         assert_eq!(past, told, "{artifact}");
     }
     assert!(inlined > 5, "{inlined} stops in inlined calls");
@@ -115,8 +121,10 @@ fn assert_named_as_stops(artifact: &str, locations: &[String]) -> (usize, Vec<(S
     (stopped.len(), replies)
 }
 
-/// Compilers with their source, and its functions.
-const NAMED: [(&str, &str, &[&str]); 5] = [
+/// A compiler with its source, and the functions of that.
+type Built = (&'static str, &'static str, &'static [&'static str]);
+
+const NAMED: [Built; 5] = [
     (
         "gcc",
         "named.c",
@@ -151,21 +159,26 @@ const NAMED: [(&str, &str, &[&str]); 5] = [
     ),
 ];
 
+/// The builds in turn, with their levels of optimisation: one of each compiler, and each level of some.
+fn builds() -> impl Iterator<Item = (Built, usize)> {
+    let all = NAMED.into_iter().enumerate();
+    let all = all.flat_map(|(number, named)| (number..number + 3).map(move |at| (named, at % 3)));
+    in_turn(all)
+}
+
 #[test]
 fn a_breakpoint_on_a_function_is_named_as_the_stop_there() {
-    for (compiler, _, functions) in NAMED {
+    for ((compiler, _, functions), level) in builds() {
         let functions: Vec<String> = functions.iter().map(|name| (*name).to_owned()).collect();
-        for level in 0..=2 {
-            let artifact = format!("{compiler}_O{level}");
-            let (stopped, replies) = assert_named_as_stops(&artifact, &functions);
-            assert!(stopped >= 4, "{artifact}: {stopped} places");
-            // If nothing is inlined, it is the requested function.
-            for (asked, reply) in replies.into_iter().filter(|_| level == 0) {
-                for place in reply["places"].as_array().expect("places") {
-                    let function = place["function"].as_str().unwrap_or_default();
-                    let last = asked.rsplit(':').next().expect("a name");
-                    assert!(function.contains(last), "{artifact}: {asked}: {place:#}");
-                }
+        let artifact = format!("{compiler}_O{level}");
+        let (stopped, replies) = assert_named_as_stops(&artifact, &functions);
+        assert!(stopped >= 4, "{artifact}: {stopped} places");
+        // If nothing is inlined, it is the requested function.
+        for (asked, reply) in replies.into_iter().filter(|_| level == 0) {
+            for place in reply["places"].as_array().expect("places") {
+                let function = place["function"].as_str().unwrap_or_default();
+                let last = asked.rsplit(':').next().expect("a name");
+                assert!(function.contains(last), "{artifact}: {asked}: {place:#}");
             }
         }
     }
@@ -173,21 +186,19 @@ fn a_breakpoint_on_a_function_is_named_as_the_stop_there() {
 
 #[test]
 fn a_breakpoint_at_a_line_is_named_as_the_stop_there() {
-    for (compiler, file, _) in NAMED {
+    for ((compiler, file, _), level) in builds() {
         let source = std::fs::read_to_string(fixture_source("named").join(file));
         let count = source.expect("a source file").lines().count();
         let lines: Vec<String> = (1..=count).map(|line| format!("{file}:{line}")).collect();
-        for level in 0..=2 {
-            let artifact = format!("{compiler}_O{level}");
-            let (stopped, replies) = assert_named_as_stops(&artifact, &lines);
-            assert!(stopped >= 8, "{artifact}: {stopped} places");
-            // If the stop names a different line than the requested one, the reply says why.
-            for (asked, reply) in replies {
-                let first = &reply["places"][0];
-                let is_it = asked.ends_with(&format!(":{}", first["line"]));
-                let is_told = reply["message"].is_string();
-                assert!(is_it || is_told, "{artifact}: {asked}: {reply:#}");
-            }
+        let artifact = format!("{compiler}_O{level}");
+        let (stopped, replies) = assert_named_as_stops(&artifact, &lines);
+        assert!(stopped >= 8, "{artifact}: {stopped} places");
+        // If the stop names a different line than the requested one, the reply says why.
+        for (asked, reply) in replies {
+            let first = &reply["places"][0];
+            let is_it = asked.ends_with(&format!(":{}", first["line"]));
+            let is_told = reply["message"].is_string();
+            assert!(is_it || is_told, "{artifact}: {asked}: {reply:#}");
         }
     }
 }

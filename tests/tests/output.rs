@@ -1,8 +1,9 @@
 //! Goal: input and output pass through a recorded program unchanged, and output is in the recording too.
 //! Method: modes of one fixture, natively and recorded, through pipes and through a terminal made by script(1).
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use e2e::{
-    Comparison, Hindsight, Nesting, Program, Scratch, Status, compiled, fixture_artifact,
+    Comparison, Hindsight, Nesting, Program, Scratch, Status, compiled, fixture_artifact, in_turn,
     split_own_lines, wait_until,
 };
 
@@ -179,7 +180,7 @@ int main(int count, char **arguments) {
 #[test]
 fn what_cannot_be_read_is_not_recorded_and_does_no_harm() {
     let scratch = Scratch::new("unreadable-output");
-    for flags in [&["-w", "-g"][..], &["-w", "-g", "-static"]] {
+    for flags in in_turn([&["-w", "-g"][..], &["-w", "-g", "-static"]]) {
         let app = compiled(&scratch, "app.c", UNREADABLE, flags);
         for arguments in [&[][..], &["handler"]] {
             let app = Program::new(&app, scratch.path()).args(arguments);

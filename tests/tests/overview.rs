@@ -6,7 +6,7 @@ use std::path::Path;
 
 use e2e::{
     Ended, Hindsight, Live, Program, Recording, Scratch, Status, compiled, fixture_artifact,
-    marked_line, wait_until, workspace_dir,
+    in_turn, marked_line, wait_until, workspace_dir,
 };
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ impl Recorded {
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(COLUMNS), "{text}");
         self.questions_work(&text);
-        for max_lines in ["1", "7", "15"] {
+        for max_lines in in_turn(["1", "7", "15"]) {
             let short = self.run(&["overview", "rec", "--lines", max_lines]).text();
             let lines = short.lines().count();
             assert!(
@@ -344,7 +344,7 @@ fn main() {
 /// The lines after a panic that was caught say why the program ended.
 #[test]
 fn what_is_printed_after_a_caught_panic_is_told() {
-    for backtrace in ["0", "1"] {
+    for backtrace in in_turn(["0", "1"]) {
         let scratch = Scratch::new("overview-caught");
         let program = compiled(&scratch, "caught.rs", CAUGHT, &["-g"]);
         let program = Program::new(program, scratch.path()).env("RUST_BACKTRACE", backtrace);

@@ -1,8 +1,9 @@
 //! Goal: in a recording, each parameter of a pack of C++ has its own value, and so have those behind it. g++ describes a pack in a
 //! way of its own, and clang gives all of its parameters one name. Method: a program whose source states the values, by two
 //! compilers, without optimisation and with some.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Hindsight, Program, Recording, Scratch, Status};
+use e2e::{Hindsight, Program, Recording, Scratch, Status, in_turn};
 
 const APP: &str = "template <class... A> __attribute__((noinline)) int first(A... a, int last) {
   return (0 + ... + int(a)) + last;
@@ -33,7 +34,7 @@ fn arguments(recording: &Recording, function: &str) -> String {
 
 #[test]
 fn each_parameter_of_a_pack_has_its_own_value() {
-    for level in ["-O0", "-O1"] {
+    for level in in_turn(["-O0", "-O1"]) {
         let (_scratch, recording) = recorded("/usr/bin/g++", level);
         let first = arguments(&recording, "first<int, double>");
         assert_eq!(first, "arg0=1, arg1=2.5, last=77", "{level}");

@@ -1,8 +1,9 @@
 //! Goal: `record --pointees` captures what pointers and references among arguments point to, where a call begins and where it
 //! returns, and says nothing wrong about what it does not know. Method: programs that print what they did; SQL and the prompt
 //! are compared with that, at -O0 and optimised.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Comparison, Nesting, Program, Recording, Scratch, fixture_artifact};
+use e2e::{Comparison, Nesting, Program, Recording, Scratch, fixture_artifact, in_turn};
 
 const OF_C: [&str; 3] = ["pointees_O0", "pointees_O2", "pointees_clang"];
 
@@ -97,28 +98,28 @@ fn assert_told(artifact: &str) {
 
 #[test]
 fn out_parameters_of_c_are_known_where_calls_begin_and_return() {
-    for artifact in OF_C {
+    for artifact in in_turn(OF_C) {
         assert_told(artifact);
     }
 }
 
 #[test]
 fn references_and_objects_of_cxx_are_known_where_calls_begin_and_return() {
-    for artifact in ["pointees_cxx_O0", "pointees_cxx_O2"] {
+    for artifact in in_turn(["pointees_cxx_O0", "pointees_cxx_O2"]) {
         assert_told(artifact);
     }
 }
 
 #[test]
 fn references_of_rust_are_known_where_calls_begin_and_return() {
-    for artifact in ["pointees_rust_O0", "pointees_rust_O2"] {
+    for artifact in in_turn(["pointees_rust_O0", "pointees_rust_O2"]) {
         assert_told(artifact);
     }
 }
 
 #[test]
 fn columns_show_what_pointers_led_to() {
-    for artifact in OF_C {
+    for artifact in in_turn(OF_C) {
         let comparison = recorded(artifact);
         let recording = &comparison.recording;
         let one = |column: &str, function: &str| of_calls(recording, column, function).remove(0);
@@ -206,7 +207,7 @@ fn the_prompt_shows_them_at_the_return() {
 
 #[test]
 fn bad_pointers_and_what_has_no_size_are_only_pointers() {
-    for artifact in OF_C {
+    for artifact in in_turn(OF_C) {
         let comparison = recorded(artifact);
         let recording = &comparison.recording;
         let args = of_calls(recording, "args", "look");
@@ -232,7 +233,7 @@ fn bad_pointers_and_what_has_no_size_are_only_pointers() {
 /// The addresses of 400 open calls are remembered; the targets of the others at their return are not known.
 #[test]
 fn deep_recursion_leaves_out_and_tells_nothing_wrong() {
-    for artifact in OF_C {
+    for artifact in in_turn(OF_C) {
         let comparison = recorded(artifact);
         let outs = of_calls(&comparison.recording, "outs", "dig");
         assert_eq!(outs.len(), 1000, "{artifact}");
@@ -257,7 +258,7 @@ fn nothing_of_it_is_kept_unasked() {
 
 #[test]
 fn texts_that_a_function_wrote_are_known_at_its_return() {
-    for artifact in ["texts_O0", "texts_O2", "texts_clang"] {
+    for artifact in in_turn(["texts_O0", "texts_O2", "texts_clang"]) {
         let comparison = recorded(artifact);
         let recording = &comparison.recording;
         let outs = |function| of_calls(recording, "outs", function);
@@ -310,7 +311,7 @@ int main() {
 /// program ran.
 #[test]
 fn objects_have_their_virtual_base_classes() {
-    for artifact in ["virtual_bases_O0", "virtual_bases_O2"] {
+    for artifact in in_turn(["virtual_bases_O0", "virtual_bases_O2"]) {
         let comparison = recorded(artifact);
         let recording = &comparison.recording;
         let args = of_calls(recording, "args", "use");

@@ -1,8 +1,9 @@
 //! Goal: calls of the C library's functions have named and typed arguments without debug information, with the texts that
 //! these point to. Method: a fixture calls them with known arguments, with debug information and stripped; each shown call is
 //! compared with its source. A program of Debian is compared with strace.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact};
+use e2e::{Comparison, Hindsight, Nesting, Program, Recording, Scratch, fixture_artifact, in_turn};
 
 const FUNCTIONS: [&str; 16] = [
     "open", "write", "lseek", "close", "getenv", "signal", "kill", "socket", "sqrt", "getpid",
@@ -178,7 +179,7 @@ fn calls_through_stubs_are_recorded_once() {
 /// strcmp is one of several functions, chosen when the program starts: it has no code of its own, and its stubs are recorded.
 #[test]
 fn a_function_that_is_chosen_at_the_start_is_recorded_by_its_stubs() {
-    for artifact in ["prototypes", "prototypes_stripped"] {
+    for artifact in in_turn(["prototypes", "prototypes_stripped"]) {
         for pattern in ["strcmp", "strc*", "libc.so.6:strcmp"] {
             let scratch = Scratch::new(artifact);
             let program = Program::new(fixture_artifact("prototypes", artifact), scratch.path())

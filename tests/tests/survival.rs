@@ -1,8 +1,9 @@
 //! Goal: if the recorder fails in any way, the program neither notices nor waits; and what was recorded can be read.
 //! Method: a fixture that checks its own work and leaves its state in a mapped file; the recorder is killed, or its disk is
 //! filled.
+//! Of several ways each run takes a part; `WHOLE=1` all.
 
-use e2e::{Hindsight, Program, Recording, Scratch, Signal, Status, Steady, wait_until};
+use e2e::{Hindsight, Program, Recording, Scratch, Signal, Status, Steady, in_turn, wait_until};
 
 /// Kills the recorder once the program has done `rounds` rounds, and lets the program run to its own end.
 fn kill_recorder_after(rounds: u64) {
@@ -134,7 +135,7 @@ fn child_that_runs(parent: i32, ending: &str) -> Option<i32> {
 
 #[test]
 fn the_program_survives_the_recorders_death_in_the_middle() {
-    for rounds in [1_000, 60_000, 150_000] {
+    for rounds in in_turn([1_000, 60_000, 150_000]) {
         kill_recorder_after(rounds);
     }
 }

@@ -1,10 +1,11 @@
 //! Goal: `hindsight test` keeps the recordings of the tests that fail, whichever program runs them, and says so. Method: a
-//! passing and a failing test under a shell, ctest, `cargo test` and cargo-nextest; make and pytest are in `children.rs`.
+//! passing and a failing test under a shell, ctest, `cargo test` and cargo-nextest; make and pytest are in `children.rs`. Of
+//! Cargo's ways each run takes one; `WHOLE=1` both.
 
 use std::fs;
 use std::path::PathBuf;
 
-use e2e::{Hindsight, Program, Recording, Row, Scratch, Status, compiled};
+use e2e::{Hindsight, Program, Recording, Row, Scratch, Status, compiled, in_turn};
 
 /// The programs of a set.
 fn programs(scratch: &Scratch, dir: &str) -> (PathBuf, Vec<Row>) {
@@ -129,16 +130,14 @@ fn crate_with_tests(name: &str) -> Scratch {
     scratch
 }
 
+/// One of them in each run.
 #[test]
-fn cargo_test() {
-    let scratch = crate_with_tests("runner-cargo");
-    let command = ["cargo", "test", "--offline", "--no-fail-fast", "--tests"];
-    assert_eq!(judged(&scratch, &command, "cargo.children", 101), [4]);
-}
-
-#[test]
-fn cargo_nextest() {
-    let scratch = crate_with_tests("runner-nextest");
-    let command = ["cargo", "nextest", "run", "--offline", "--no-fail-fast"];
-    assert_eq!(judged(&scratch, &command, "cargo.children", 100), [4]);
+fn cargo_test_and_nextest() {
+    let test = ["test", "--offline", "--no-fail-fast", "--tests"];
+    let nextest = ["nextest", "run", "--offline", "--no-fail-fast"];
+    for (words, code) in in_turn([(test, 101), (nextest, 100)]) {
+        let scratch = crate_with_tests(&format!("runner-{}", words[0]));
+        let command = [&["cargo"], &words[..]].concat();
+        assert_eq!(judged(&scratch, &command, "cargo.children", code), [4]);
+    }
 }

@@ -1,7 +1,9 @@
 //! Goal: arguments and results are shown as the source means them. Method: a fixture whose calls have known values.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use e2e::{
     Comparison, Hindsight, Nesting, Program, Recording, Scratch, compiled, fixture_artifact,
+    in_turn,
 };
 
 /// The text of the arguments and the result of the only call of a function.
@@ -144,7 +146,7 @@ fn every_argument_of_300_000_calls_is_right() {
 
 #[test]
 fn results_that_no_single_register_holds_are_null() {
-    for artifact in ["abi_values_O0", "abi_values_O2"] {
+    for artifact in in_turn(["abi_values_O0", "abi_values_O2"]) {
         let both = Comparison::of("abi_values", artifact, &[]);
         let rows = both.recording.rows(
             "SELECT function, count(*) AS calls, count(ret) AS whole, count(ret_f) AS floats, \

@@ -1,9 +1,10 @@
 //! Goal: virtual machines that read return addresses from the stack run as they do without a recorder. Method: small programs that have
 //! what such machines are known by, and look for their return addresses as these do.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use std::path::PathBuf;
 
-use e2e::{Hindsight, Program, Scratch, compiled};
+use e2e::{Hindsight, Program, Scratch, compiled, in_turn};
 
 /// V8 reads the return address of the function that its code has called. It asks the resolver where that is.
 const READS_RETURN_ADDRESSES: &str = r#"
@@ -32,7 +33,7 @@ int main() {
 
 #[test]
 fn v8_finds_the_return_addresses_of_recorded_calls() {
-    for linked in ["-pie", "-static"] {
+    for linked in in_turn(["-pie", "-static"]) {
         let scratch = Scratch::new(&format!("resolver{linked}"));
         let options = ["-std=c++17", "-g", "-O1", linked];
         let program = compiled(&scratch, "engine.cc", READS_RETURN_ADDRESSES, &options);

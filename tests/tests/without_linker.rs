@@ -1,10 +1,11 @@
 //! Goal: programs that Frida cannot be loaded into are recorded like others: static ones, position-independent or not, those
 //! of musl, and Go's. Method: as in `behaviour`, each runs both ways; live control, attaching and a killed recorder are
 //! tested again with them. For Go only entries are recorded, which are compared with the program's own counts.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use e2e::{
     Comparison, Hindsight, Live, Nesting, Program, Recording, Scratch, Signal, Status, Steady,
-    compiled, fixture_artifact, wait_until,
+    compiled, fixture_artifact, in_turn, wait_until,
 };
 
 /// Declares one test for each line `fact: fixture/artifact [arguments]`.
@@ -49,7 +50,7 @@ fn forked_children_stay_out_of_the_recording() {
 
 #[test]
 fn what_it_prints_is_in_the_recording() {
-    for artifact in ["fib_static", "fib_static_pie", "fib_musl"] {
+    for artifact in in_turn(["fib_static", "fib_static_pie", "fib_musl"]) {
         let comparison = Comparison::of("fib", artifact, &[]);
         let recorded = comparison.recording.output("stdout");
         assert_eq!(recorded, comparison.native.stdout, "{artifact}");
@@ -81,7 +82,7 @@ fn a_static_program_without_debug_information_is_recorded_whole() {
 /// Static, and position-independent: then it names a dynamic linker but does not need it.
 #[test]
 fn entries_of_go_functions_are_recorded() {
-    for artifact in ["counts", "counts_pie"] {
+    for artifact in in_turn(["counts", "counts_pie"]) {
         assert_entries_of_go(artifact);
     }
 }
@@ -129,7 +130,7 @@ fn assert_entries_of_go(artifact: &str) {
 
 #[test]
 fn a_static_program_stops_at_main_and_steps() {
-    for artifact in ["control_static", "control_musl"] {
+    for artifact in in_turn(["control_static", "control_musl"]) {
         let path = fixture_artifact("control", artifact);
         let live = Live::started("static_control", &["--break", "main"], &path, &[]);
         assert_eq!(live.print("argc"), "1", "{artifact}");

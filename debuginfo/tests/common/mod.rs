@@ -3,6 +3,9 @@
 
 pub mod mutate;
 pub mod observed;
+// Which part of its samples a run of all tests takes.
+#[path = "../../../tests/src/share.rs"]
+pub mod share;
 pub mod tools;
 
 use std::path::{Path, PathBuf};

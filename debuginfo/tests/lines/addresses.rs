@@ -126,7 +126,7 @@ fn statement_lines(path: &Path, source: &str) -> BTreeSet<u32> {
 
 #[test]
 fn lines_with_code_are_those_of_readelf() {
-    for built in all() {
+    for built in all().iter() {
         let ours = space(&built.path)
             .valid_lines(built.source)
             .expect("the file");

@@ -1,7 +1,7 @@
 //! Goal: lines and addresses equal those of readelf, addr2line and gdb: the line of an address, with inlined calls; the
 //! places where gdb sets breakpoints on lines and functions; the lines with code. Method: optimised and unoptimised
 //! programs in three languages and two versions of DWARF are queried for every address of their functions and every
-//! line of their sources, and so are the tools.
+//! line of their sources, and so are the tools. Each run takes a third of the programs; `WHOLE=1` all.
 
 mod addresses;
 mod names;
@@ -14,6 +14,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use common::share::{Shared, in_turn};
 use common::{Bench, open, program};
 use debuginfo::{AddressSpace, Certainty, Machine, Mapped, Register, Unknown};
 
@@ -65,37 +66,43 @@ fn built(compiler: &str, source: &'static str, options: &[&str]) -> Built {
     }
 }
 
-fn all() -> Vec<Built> {
-    let mut all = Vec::new();
-    for level in ["-O0", "-O2"] {
-        for version in ["-gdwarf-4", "-gdwarf-5"] {
-            all.push(built(
-                "gcc",
-                "frames.c",
-                &["-g", version, level, "-pthread"],
-            ));
-            all.push(built("g++", "frames.cpp", &["-g", version, level]));
+/// The programs in turn, built once for all tests.
+fn all() -> Arc<Vec<Built>> {
+    static SHARED: Shared<Vec<Built>> = Shared::new();
+    SHARED.get(|| {
+        let mut all: Vec<(&str, &'static str, Vec<&str>)> = Vec::new();
+        for (level, rust) in [("-O0", "opt-level=0"), ("-O2", "opt-level=2")] {
+            for version in ["-gdwarf-4", "-gdwarf-5"] {
+                all.push(("gcc", "frames.c", vec!["-g", version, level, "-pthread"]));
+                all.push(("g++", "frames.cpp", vec!["-g", version, level]));
+            }
+            let split = vec!["-g", "-gsplit-dwarf", level, "-pthread"];
+            all.push(("gcc", "frames.c", split));
+            all.push(("rustc", "frames.rs", vec!["-g", "-C", rust]));
         }
-        all.push(built(
-            "gcc",
-            "frames.c",
-            &["-g", "-gsplit-dwarf", level, "-pthread"],
-        ));
-        let rust = level.replace("-O", "opt-level=");
-        all.push(built("rustc", "frames.rs", &["-g", "-C", &rust]));
-    }
-    all
+        let taken = in_turn(all);
+        taken
+            .map(|(compiler, source, options)| built(compiler, source, &options))
+            .collect()
+    })
 }
 
-/// All programs, and those of compilers whose output tools other than gdb read differently.
-fn all_for_gdb() -> Vec<Built> {
-    let mut all = all();
-    for level in ["-O0", "-O1", "-O2"] {
-        all.push(built("gcc", "places.c", &["-g", level]));
-        all.push(built("clang", "places.c", &["-g", level]));
-        all.push(built("clang++", "frames.cpp", &["-g", level]));
-    }
-    all
+/// Those of compilers whose output tools other than gdb read differently, in turn.
+fn others_for_gdb() -> Arc<Vec<Built>> {
+    static SHARED: Shared<Vec<Built>> = Shared::new();
+    SHARED.get(|| {
+        let levels = ["-O0", "-O1", "-O2"].into_iter();
+        let all = levels.flat_map(|level| {
+            [
+                ("gcc", "places.c", level),
+                ("clang", "places.c", level),
+                ("clang++", "frames.cpp", level),
+            ]
+        });
+        in_turn(all)
+            .map(|(compiler, source, level)| built(compiler, source, &["-g", level]))
+            .collect()
+    })
 }
 
 /// Returns the functions of the fixture's own source file.

@@ -7,8 +7,9 @@ use std::process::Command;
 use debuginfo::{AddressSpace, LineError};
 
 use super::addresses::statements;
+use super::common::share::share;
 use super::common::{Bench, hex, program, run};
-use super::{Built, all_for_gdb, built, own_functions, space};
+use super::{Built, all, built, others_for_gdb, own_functions, space};
 
 type Places = BTreeMap<String, Vec<(u64, u32)>>;
 
@@ -63,11 +64,12 @@ fn cold(space: &AddressSpace, ours: &BTreeSet<u64>, theirs: &BTreeSet<u64>) -> b
 
 #[test]
 fn breakpoints_on_lines_are_where_gdb_puts_them() {
-    for built in all_for_gdb() {
+    let (all, others) = (all(), others_for_gdb());
+    for built in all.iter().chain(others.iter()) {
         let space = space(&built.path);
         let text = std::fs::read_to_string(program(built.source)).expect("the source");
         let count = text.lines().count() as u32;
-        let (theirs, _) = gdb_places(&built, count, &[]);
+        let (theirs, _) = gdb_places(built, count, &[]);
         let exact: BTreeSet<u32> = space
             .valid_lines(built.source)
             .expect("the file")
@@ -130,9 +132,10 @@ fn inlined_names(space: &AddressSpace, functions: &[debuginfo::Function]) -> BTr
 fn functions_begin_where_gdb_puts_breakpoints_on_them_copies_included() {
     let mut different = Vec::new();
     let mut only_inlined = 0;
-    for built in all_for_gdb() {
+    let (all, others) = (all(), others_for_gdb());
+    for built in all.iter().chain(others.iter()) {
         let space = space(&built.path);
-        let functions = own_functions(&built);
+        let functions = own_functions(built);
         let plain = |f: &&debuginfo::Function| {
             let name = &f.name;
             name.chars()
@@ -146,7 +149,7 @@ fn functions_begin_where_gdb_puts_breakpoints_on_them_copies_included() {
         let inlined = inlined_names(&space, &functions);
         only_inlined += inlined.len();
         names.extend(inlined);
-        let (_, theirs) = gdb_places(&built, 0, &names);
+        let (_, theirs) = gdb_places(built, 0, &names);
         assert!(theirs.len() > 2, "{}: {theirs:?}", built.what);
         for (name, theirs) in theirs {
             let found = space.functions_matching(&name);
@@ -169,7 +172,7 @@ fn functions_begin_where_gdb_puts_breakpoints_on_them_copies_included() {
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
     assert!(
-        only_inlined > 5,
+        only_inlined > share(5),
         "{only_inlined} functions exist only inlined"
     );
 }

@@ -72,9 +72,9 @@ fn columns_choose_statements() {
 
 #[test]
 fn the_code_of_a_step_belongs_to_one_line() {
-    for built in all() {
+    for built in all().iter() {
         let space = space(&built.path);
-        for function in own_functions(&built) {
+        for function in own_functions(built) {
             let (from, to) = (function.ranges[0].start.0, function.ranges[0].end.0);
             for address in from..to {
                 let Some(line) = space.line_at(address) else {

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use e2e::Scratch;
+use e2e::{Scratch, in_turn};
 use recorder::{Exit, live::*};
 
 use crate::bench::{Controlled, Random, Subject};
@@ -415,25 +415,17 @@ fn every_statement(artifact: &str, at_least: usize) {
 }
 
 #[test]
-fn every_statement_of_sqlite_can_have_a_compiled_condition() {
-    every_statement("sqlite_O0", 5_000);
-}
-
-#[test]
-fn every_statement_of_optimised_sqlite_can_have_a_compiled_condition() {
-    every_statement("sqlite_O2", 5_000);
-}
-
-#[test]
-fn every_statement_of_lua_can_have_a_compiled_condition() {
-    every_statement("lua_O0", 2_000);
-    every_statement("lua_O2", 2_000);
-}
-
-#[test]
-fn every_statement_of_a_rust_program_can_have_a_compiled_condition() {
-    every_statement("orders_O0", 40);
-    every_statement("orders_O2", 25);
+fn every_statement_of_a_program_can_have_a_compiled_condition() {
+    for (artifact, at_least) in in_turn([
+        ("sqlite_O0", 5_000),
+        ("sqlite_O2", 5_000),
+        ("lua_O0", 2_000),
+        ("lua_O2", 2_000),
+        ("orders_O0", 40),
+        ("orders_O2", 25),
+    ]) {
+        every_statement(artifact, at_least);
+    }
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! At a thousand random calls and returns of SQLite and of Lua, recorded with registers, part of the stack and periodic
+//! At random calls and returns of SQLite and of Lua (a thousand with `WHOLE=1`), recorded with registers, part of the stack and periodic
 //! snapshots, known values are what gdb sees there, and stale values are what gdb sees at the event that showed them.
 
 use std::{collections::BTreeSet, ops::Range, time::Duration};
 
 use debuginfo::Register;
-use e2e::{Scratch, share};
+use e2e::{Scratch, in_turn, share};
 use recorder::{Captures, SnapshotTimes, live::Motion};
 use replay::{Event, Moment as Past, Seen, State, Timeline};
 
@@ -315,19 +315,15 @@ fn returns_in_cxx_are_those_of_gdb() {
     returns_are_the_same("shapes_O2", 127, 150);
 }
 
-#[test]
-fn positions_in_sqlite_are_those_of_gdb() {
-    positions_are_the_same("sqlite_O0", 53, 1000);
-}
-
-#[test]
-fn positions_in_lua_are_those_of_gdb() {
-    positions_are_the_same("lua_O0", 59, 1000);
-}
-
-/// Optimised code keeps values in registers across calls. (Lua would need the recorded run's time of day, which is not
+/// Optimised code keeps values in registers across calls. (Optimised Lua would need the recorded run's time of day, which is not
 /// reported.)
 #[test]
-fn positions_in_optimised_sqlite_are_those_of_gdb() {
-    positions_are_the_same("sqlite_O2", 71, 500);
+fn positions_in_programs_are_those_of_gdb() {
+    for (artifact, seed, whole) in in_turn([
+        ("sqlite_O0", 53, 1000),
+        ("sqlite_O2", 71, 500),
+        ("lua_O0", 59, 1000),
+    ]) {
+        positions_are_the_same(artifact, seed, whole);
+    }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use debuginfo::{Frame, Machine, Register};
-use e2e::{Scratch, share};
+use e2e::{Scratch, in_turn, share};
 use recorder::live::*;
 use replay::{Event, Moment as Past, State, StateMachine, Timeline};
 use store::control::{FunctionDef, ParameterPlace};
@@ -274,34 +274,22 @@ fn same_frame(artifact: &str, ours: &str, theirs: &str) -> bool {
 }
 
 #[test]
-fn recorded_stops_in_sqlite_are_those_of_gdb() {
-    recorded_stops_are_the_same("sqlite_O0", 11, 12);
+fn recorded_stops_in_programs_are_those_of_gdb() {
+    for (artifact, seed) in in_turn([
+        ("sqlite_O0", 11),
+        ("orders_O0", 101),
+        ("lua_O0", 13),
+        ("shapes_O0", 107),
+        ("shapes_O2", 109),
+        ("orders_O2", 103),
+    ]) {
+        recorded_stops_are_the_same(artifact, seed, 12);
+    }
 }
 
 #[test]
-fn recorded_stops_in_lua_are_those_of_gdb() {
-    recorded_stops_are_the_same("lua_O0", 13, 12);
-}
-
-#[test]
-fn recorded_stops_in_rust_and_in_cxx_are_those_of_gdb() {
-    recorded_stops_are_the_same("orders_O0", 101, 12);
-    recorded_stops_are_the_same("orders_O2", 103, 12);
-    recorded_stops_are_the_same("shapes_O0", 107, 12);
-    recorded_stops_are_the_same("shapes_O2", 109, 12);
-}
-
-#[test]
-fn recorded_entries_in_lua_are_those_of_gdb() {
-    entries_are_the_same("lua_O0", 17, 20);
-}
-
-#[test]
-fn recorded_entries_in_optimised_lua_are_those_of_gdb() {
-    entries_are_the_same("lua_O2", 19, 20);
-}
-
-#[test]
-fn recorded_entries_in_optimised_rust_are_those_of_gdb() {
-    entries_are_the_same("orders_O2", 23, 20);
+fn recorded_entries_in_programs_are_those_of_gdb() {
+    for (artifact, seed) in in_turn([("lua_O0", 17), ("lua_O2", 19), ("orders_O2", 23)]) {
+        entries_are_the_same(artifact, seed, 20);
+    }
 }

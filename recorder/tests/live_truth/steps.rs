@@ -6,7 +6,7 @@ use std::fmt::Write;
 use debuginfo::backtrace;
 use debuginfo::scope::returned;
 use debuginfo::value::Look;
-use e2e::{Scratch, share};
+use e2e::{Scratch, in_turn, share};
 use recorder::live::*;
 use values::RenderOptions;
 
@@ -232,37 +232,17 @@ fn compare(artifact: &str, subject: &Subject, stop: &Stop) -> Compared {
 }
 
 #[test]
-fn steps_through_sqlite_are_those_of_gdb() {
-    steps_are_the_same("sqlite_O0", 11, 5, 100);
-}
-
-#[test]
-fn steps_through_lua_are_those_of_gdb() {
-    steps_are_the_same("lua_O0", 13, 5, 100);
-}
-
-#[test]
-fn steps_through_optimised_lua_are_those_of_gdb() {
-    steps_are_the_same("lua_O2", 17, 6, 87);
-}
-
-#[test]
-fn steps_through_optimised_sqlite_are_those_of_gdb() {
-    steps_are_the_same("sqlite_O2", 29, 6, 87);
-}
-
-#[test]
-fn steps_through_a_cxx_program_are_those_of_gdb() {
-    steps_are_the_same("shapes_O0", 31, 6, 100);
-}
-
-#[test]
-fn steps_through_an_optimised_cxx_program_are_those_of_gdb() {
-    steps_are_the_same("shapes_O2", 37, 6, 87);
-}
-
-#[test]
-fn steps_through_a_rust_program_are_those_of_gdb() {
-    steps_are_the_same("orders_O0", 19, 6, 25);
-    steps_are_the_same("orders_O2", 23, 6, 100);
+fn steps_through_programs_are_those_of_gdb() {
+    for (artifact, seed, places, at_least) in in_turn([
+        ("sqlite_O0", 11, 5, 100),
+        ("sqlite_O2", 29, 6, 87),
+        ("lua_O0", 13, 5, 100),
+        ("lua_O2", 17, 6, 87),
+        ("orders_O0", 19, 6, 25),
+        ("orders_O2", 23, 6, 100),
+        ("shapes_O0", 31, 6, 100),
+        ("shapes_O2", 37, 6, 87),
+    ]) {
+        steps_are_the_same(artifact, seed, places, at_least);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, collections::BTreeSet, fmt::Write};
 
-use e2e::{Scratch, share};
+use e2e::{Scratch, in_turn, share};
 use recorder::live::*;
 
 use crate::{
@@ -181,29 +181,17 @@ fn compare(
 }
 
 #[test]
-fn stops_in_sqlite_are_those_of_gdb() {
-    stops_are_the_same("sqlite_O0", 1, 50);
-}
-
-#[test]
-fn stops_in_optimised_sqlite_are_those_of_gdb() {
-    stops_are_the_same("sqlite_O2", 2, 40);
-}
-
-#[test]
-fn stops_in_lua_are_those_of_gdb() {
-    stops_are_the_same("lua_O0", 3, 35);
-}
-
-#[test]
-fn stops_in_optimised_lua_are_those_of_gdb() {
-    stops_are_the_same("lua_O2", 5, 60);
-}
-
-#[test]
-fn stops_in_a_rust_program_are_those_of_gdb() {
-    stops_are_the_same("orders_O0", 1, 50);
-    stops_are_the_same("orders_O2", 1, 35);
+fn stops_in_programs_are_those_of_gdb() {
+    for (artifact, seed, whole) in in_turn([
+        ("sqlite_O0", 1, 50),
+        ("sqlite_O2", 2, 40),
+        ("lua_O0", 3, 35),
+        ("lua_O2", 5, 60),
+        ("orders_O0", 1, 50),
+        ("orders_O2", 1, 35),
+    ]) {
+        stops_are_the_same(artifact, seed, whole);
+    }
 }
 
 /// Returns the number of stops per build: more with `WHOLE=1 STOPS=84 cargo test ... live_truth levels`.
@@ -212,28 +200,25 @@ fn of_each() -> usize {
     wanted.map_or(12, |wanted| wanted.parse().expect("STOPS is a number"))
 }
 
-#[test]
-fn stops_at_four_levels_of_gcc_are_those_of_gdb() {
-    for artifact in ["lua_O0", "lua_O1", "lua_O2", "lua_O3"] {
-        stops_are_the_same(artifact, 7, of_each());
-    }
-}
+/// Four levels of gcc, of clang and of rustc.
+const LEVELS: [&str; 12] = [
+    "lua_O0",
+    "lua_O1",
+    "lua_O2",
+    "lua_O3",
+    "lua_clang_O0",
+    "lua_clang_O1",
+    "lua_clang_O2",
+    "lua_clang_O3",
+    "orders_O0",
+    "orders_O1",
+    "orders_O2",
+    "orders_O3",
+];
 
 #[test]
-fn stops_at_four_levels_of_clang_are_those_of_gdb() {
-    for artifact in [
-        "lua_clang_O0",
-        "lua_clang_O1",
-        "lua_clang_O2",
-        "lua_clang_O3",
-    ] {
-        stops_are_the_same(artifact, 7, of_each());
-    }
-}
-
-#[test]
-fn stops_at_four_levels_of_rustc_are_those_of_gdb() {
-    for artifact in ["orders_O0", "orders_O1", "orders_O2", "orders_O3"] {
+fn stops_at_four_levels_of_each_compiler_are_those_of_gdb() {
+    for artifact in in_turn(LEVELS) {
         stops_are_the_same(artifact, 7, of_each());
     }
 }

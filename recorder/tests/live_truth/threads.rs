@@ -7,7 +7,7 @@ use std::{
     fmt::Write,
 };
 
-use e2e::Scratch;
+use e2e::{Scratch, in_turn};
 use recorder::live::*;
 use replay::{State, StateMachine, Timeline};
 
@@ -222,7 +222,7 @@ fn stops_of_threads_are_the_same(artifact: &str) {
 
 #[test]
 fn recorded_stops_of_threads_are_those_of_gdb() {
-    for artifact in ["threads_O0", "threads", "threads_O2"] {
+    for artifact in in_turn(["threads_O0", "threads", "threads_O2"]) {
         stops_of_threads_are_the_same(artifact);
     }
 }

@@ -1,6 +1,7 @@
 //! Watched variables of callers, in every frame of a recursion and further out.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Comparison, Nesting, Program, Scratch, fixture_artifact};
+use e2e::{Comparison, Nesting, Program, Scratch, fixture_artifact, in_turn};
 
 use super::{printed, recorded, texts};
 
@@ -57,7 +58,7 @@ fn variables_of_callers_are_watched_at_their_calls() {
         ("on_stack", 3),
         ("part.before + part.at", 4),
     ];
-    for artifact in ["scopes_O0", "scopes_O2"] {
+    for artifact in in_turn(["scopes_O0", "scopes_O2"]) {
         assert_kept(artifact, "fill", "put", &of_c);
     }
     let of_rust = [
@@ -66,7 +67,7 @@ fn variables_of_callers_are_watched_at_their_calls() {
         ("to.items.len()", 2),
         ("to.label", 3),
     ];
-    for artifact in ["scopes_rust", "scopes_rust_O2"] {
+    for artifact in in_turn(["scopes_rust", "scopes_rust_O2"]) {
         assert_kept(artifact, "scopes::fill", "scopes::put", &of_rust);
     }
 }
@@ -120,10 +121,10 @@ fn assert_kept_further_in(artifact: &str, path: &str, expressions: &[(&str, usiz
 
 #[test]
 fn variables_further_out_are_watched_at_every_event() {
-    for artifact in ["outer_O0", "outer_O2"] {
+    for artifact in in_turn(["outer_O0", "outer_O2"]) {
         assert_kept_further_in(artifact, "", &[("total", 0), ("box->held", 1)]);
     }
-    for artifact in ["outer_rust", "outer_rust_O2"] {
+    for artifact in in_turn(["outer_rust", "outer_rust_O2"]) {
         assert_kept_further_in(
             artifact,
             "outer::",
@@ -134,7 +135,7 @@ fn variables_further_out_are_watched_at_every_event() {
 
 #[test]
 fn each_frame_of_a_recursion_has_its_own_watched_variables() {
-    for artifact in ["scopes_O0", "scopes_O2"] {
+    for artifact in in_turn(["scopes_O0", "scopes_O2"]) {
         let scratch = Scratch::new(artifact);
         let program = Program::new(fixture_artifact("scopes", artifact), scratch.path());
         let options = ["--watch", "down::mine"];

@@ -36,7 +36,7 @@ fn values(recording: &Recording, function: &str, at: &str, expression: &str) -> 
 
 #[test]
 fn registers_that_calls_keep_are_the_same_at_both_ends() {
-    for artifact in ["captured_O0", "captured_O2"] {
+    for artifact in in_turn(["captured_O0", "captured_O2"]) {
         let comparison = recorded(artifact, &["--regs"]);
         let recording = &comparison.recording;
         for name in ["rbx", "rbp", "r12", "r13", "r14", "r15"] {

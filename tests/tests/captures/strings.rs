@@ -1,10 +1,13 @@
 //! Texts that arguments point to, where functions are entered.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
+
+use e2e::in_turn;
 
 use super::{recorded, texts, values};
 
 #[test]
 fn texts_of_c_are_known_where_functions_are_entered() {
-    for artifact in ["captured_O0", "captured_O2"] {
+    for artifact in in_turn(["captured_O0", "captured_O2"]) {
         let comparison = recorded(artifact, &["--strings"]);
         let recording = &comparison.recording;
         let seen = values(recording, "push", "start_seq", "text");
@@ -42,7 +45,7 @@ fn texts_of_cxx_and_rust_are_known_where_functions_are_entered() {
         let seen = values(&comparison.recording, function, "start_seq", "text");
         assert_eq!(seen, expected, "{function}");
     }
-    for artifact in ["captured_rust_O0", "captured_rust"] {
+    for artifact in in_turn(["captured_rust_O0", "captured_rust"]) {
         let comparison = recorded(artifact, &["--strings"]);
         for (name, expected) in [
             ("slice", "\"sliced\""),

@@ -1,6 +1,7 @@
 //! Watched values: whole, by part and by element, at every event and where functions are entered.
+//! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Comparison, Hindsight, Nesting, Program, Scratch, fixture_artifact};
+use e2e::{Comparison, Hindsight, Nesting, Program, Scratch, fixture_artifact, in_turn};
 
 use super::{printed, recorded, texts, values};
 
@@ -153,7 +154,7 @@ fn watched_values_are_known_at_every_event() {
 
 #[test]
 fn parameters_are_watched_where_their_functions_are_entered() {
-    for artifact in ["captured_O0", "captured_O2"] {
+    for artifact in in_turn(["captured_O0", "captured_O2"]) {
         let watches = ["to->length", "push::to->first->text[0..4]"];
         let options: Vec<&str> = watches.iter().flat_map(|w| ["--watch", w]).collect();
         let comparison = recorded(artifact, &options);
@@ -219,7 +220,7 @@ fn assert_watched(artifact: &str, function: &str, expressions: &[(&str, usize)],
 
 #[test]
 fn texts_elements_and_thread_variables_are_watched() {
-    for artifact in ["watched_O0", "watched_O2"] {
+    for artifact in in_turn(["watched_O0", "watched_O2"]) {
         let expressions = [
             ("depth", 0),
             ("where", 1),
