@@ -5,8 +5,8 @@
 use std::fs;
 
 use e2e::{
-    Comparison, Hindsight, Nesting, Program, Recording, Scratch, Status, Steady, fixture_artifact,
-    wait_until,
+    Comparison, Hindsight, Nesting, Program, Recording, Scratch, Status, Steady, compiled,
+    fixture_artifact, wait_until,
 };
 
 #[test]
@@ -32,6 +32,33 @@ fn recording_needs_no_python_and_fetches_nothing() {
         .collect();
     assert_eq!(kept, Vec::<String>::new());
     assert_eq!(frida_of(&recording), None);
+}
+
+/// Its own functions have names of the C library's, and do something else.
+const NAMESAKES: &str = r#"
+#include <stdio.h>
+#define OWN __attribute__((noinline, noclone)) static
+OWN int clone(int n) { __asm__ volatile(""); return n + 1; }
+OWN int prctl(int n) { __asm__ volatile(""); return n * 3; }
+OWN int syscall(int n) { __asm__ volatile(""); return n - 7; }
+OWN int mlockall(const char *text) { __asm__ volatile(""); return text[0]; }
+int main(void) {
+  int sum = 0;
+  for (int i = 0; i < 10; i++) sum += clone(i) + prctl(i) + syscall(i) + mlockall("a");
+  printf("%d\n", sum);
+  return 0;
+}
+"#;
+
+#[test]
+fn functions_with_names_of_the_c_library_are_the_programs_own() {
+    let scratch = Scratch::new("namesakes");
+    let path = compiled(&scratch, "app.c", NAMESAKES, &["-g", "-O1"]);
+    let program = Program::new(path, scratch.path());
+    let (recorded, recording) = Hindsight::record(&scratch, &[], &program);
+    assert_eq!(recorded.text(), program.run().text());
+    let sql = "SELECT count(*) FROM calls WHERE function IN ('clone', 'prctl', 'syscall', 'mlockall') AND ret IS NOT NULL";
+    assert_eq!(recording.number(sql), 40);
 }
 
 #[test]

@@ -102,7 +102,7 @@ pub struct Armer {
     moved: Vec<(u64, u64)>,
     /// The changes that a live session must know about.
     hooks: Option<Arc<SharedHooks>>,
-    /// How the runtime was loaded. `alone` is the executable if the dynamic linker did not load the runtime.
+    /// How the runtime was loaded. `alone` is the executable if it uses no libraries.
     way: Way,
     alone: Option<PathBuf>,
 }
@@ -189,11 +189,11 @@ impl Armer {
         }
     }
 
-    /// Sets how the runtime was loaded. Without a dynamic linker, library functions are replaced in the executable as
-    /// well.
-    pub fn goes_by(&mut self, way: Way, exe: &Path) {
+    /// Sets how the runtime was loaded. `alone` is an executable that uses no libraries: library functions are replaced
+    /// in it.
+    pub fn goes_by(&mut self, way: Way, alone: Option<&Path>) {
         self.way = way;
-        self.alone = Some(exe.to_owned());
+        self.alone = alone.map(Path::to_owned);
     }
 
     /// Returns the filter that selects the functions.

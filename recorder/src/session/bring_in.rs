@@ -162,7 +162,16 @@ impl BringIn<'_> {
         plan: &mut Plan,
     ) -> Result<Vec<Prepared>> {
         let pid = self.target.pid;
-        armer.goes_by(self.target.way, &self.target.exe);
+        // In a program with shared libraries, functions of its own may have the names of the C library.
+        let exe = &self.target.exe;
+        let of_program = modules
+            .loaded
+            .iter()
+            .find(|module| module.file.path == *exe);
+        let is_alone = of_program
+            .and_then(|module| module.elf.as_deref())
+            .is_none_or(|elf| elf.needed().is_empty());
+        armer.goes_by(self.target.way, is_alone.then_some(exe.as_path()));
         let entries_only = !unwinders_can_be_told(modules.loaded.iter());
         let loader = Loader {
             pid,
