@@ -7,6 +7,7 @@
  * used before `relocate` is done.
  */
 #include "runtime.h"
+#include "system_call.h"
 
 #include <elf.h>
 
@@ -53,6 +54,7 @@ relocate (uint64_t base)
 #define BLOCK_BYTES 2304
 
 typedef int (* key_create) (uint32_t *, void (*) (void *));
+typedef int (* key_delete) (uint32_t);
 typedef int (* set_specific) (uint32_t, const void *);
 
 /* Returns where the calling thread's block has the value of a key, by setting
@@ -82,6 +84,31 @@ has_block (void)
   return block != 0 && words[0] == block && words[2] == block;
 }
 
+/* Takes the highest early key that is free: the program gets the numbers that
+ * it would get without us, and a second C library, whose keys have the same
+ * places, seldom gets this one. HS_EARLY_KEYS: none is free. */
+static uint32_t
+take_key (key_create create, key_delete delete)
+{
+  uint32_t best = HS_EARLY_KEYS, key;
+  uint32_t taken = 0; /* a bit for each */
+  while (create (&key, hs_exports.thread_exits) == 0)
+  {
+    if (key >= HS_EARLY_KEYS)
+    {
+      delete (key);
+      break;
+    }
+    taken |= 1u << key;
+    if (best == HS_EARLY_KEYS || key > best)
+      best = key;
+  }
+  for (key = 0; key != HS_EARLY_KEYS; key++)
+    if ((taken >> key & 1) != 0 && key != best)
+      delete (key);
+  return best;
+}
+
 /* Lets threads keep the pointer to their hs_local in their blocks, as the
  * value of a key. The functions of glibc that this calls take no lock, and
  * allocate nothing for the first keys: the thread may be anywhere. */
@@ -90,10 +117,14 @@ make_slot (struct hs_start * start)
 {
   set_specific set = (set_specific) start->set_specific;
   key_create create = (key_create) start->key_create;
-  uint32_t key;
+  key_delete delete = (key_delete) start->key_delete;
   start->set_specific = 0;
-  if (create == NULL || set == NULL || !has_block ()
-      || create (&key, hs_exports.thread_exits) != 0 || key >= HS_EARLY_KEYS)
+  if (create == NULL || delete == NULL || set == NULL || !has_block ()
+      || *(const uint32_t *) (hs_thread_block () + HS_BLOCK_TID_GLIBC)
+             != (uint32_t) system_call (SYS_gettid, 0, 0, 0, 0))
+    return;
+  uint32_t key = take_key (create, delete);
+  if (key == HS_EARLY_KEYS)
     return;
   hs_slot = hs_exports.slot = place_in_block (set, key);
   start->set_specific = hs_slot != 0 ? (uint64_t) set : 0;

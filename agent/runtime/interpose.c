@@ -26,6 +26,8 @@ ORIGINAL (int, fexecve, int, char * const *, char * const *);
 ORIGINAL (_Unwind_Reason_Code, _Unwind_Backtrace, _Unwind_Trace_Fn, void *);
 ORIGINAL (void, _dl_debug_state, void);
 ORIGINAL (int, pthread_setname_np, uintptr_t, const char *);
+/* allowed.c */
+extern long (* hs_original_syscall) (long, ...);
 /* last.c */
 extern int (* hs_original___libc_sigaction) (int, const struct sigaction *, struct sigaction *);
 extern int (* hs_original_sigaltstack) (const stack_t *, stack_t *);
@@ -158,8 +160,9 @@ hs_record_interrupted_output (uint64_t rip, uint64_t result, uint64_t rdi, uint6
     hs_record_output ((int) rdi, (const char *) rsi, result);
 }
 
-pid_t
-hs_fork (void)
+/* A fork by the C library's function, or by `syscall` with its first six arguments. */
+static long
+forked (const long * call)
 {
   int is_recorded = hs_alive == HS_MAGIC;
   if (is_recorded)
@@ -167,12 +170,50 @@ hs_fork (void)
     hs_note_reserved ();
     hs_is_sandboxed (); /* the child cannot ask */
   }
-  pid_t child = hs_original_fork ();
+  long child = call == NULL ? hs_original_fork ()
+                            : hs_original_syscall (call[0], call[1], call[2], call[3], call[4], call[5]);
   if (child == 0 && is_recorded)
     hs_lower_in_child ();
   if (child > 0)
-    hs_record_fork (child);
+    hs_record_fork ((int) child);
   return child;
+}
+
+pid_t
+hs_fork (void)
+{
+  return (pid_t) forked (NULL);
+}
+
+/* `fork`, and `clone` and `clone3` without shared memory: the child has its own copy of our frame. */
+long
+hs_syscall_fork (long number, long a, long b, long c, long d, long e)
+{
+  const long call[] = { number, a, b, c, d, e };
+  return forked (call);
+}
+
+/* Words of `struct clone_args`: flags, and the child's stack. */
+#define CLONE_FLAGS 0
+#define CLONE_STACK 5
+
+/* Whether clone3 with these arguments makes a process with memory of its own, on a copy of this stack. */
+int
+hs_clones_process (size_t size, const uint64_t * arguments)
+{
+  /* In a sandbox it cannot be read with care. */
+  const size_t read = (CLONE_STACK + 1) * sizeof (*arguments);
+  return size >= read && !hs_is_sandboxed () && hs_readable (arguments, read) == read
+         && (arguments[CLONE_FLAGS] & 0x100 /* CLONE_VM */) == 0 && arguments[CLONE_STACK] == 0;
+}
+
+static int
+spawned (struct hs_local * local, int result, pid_t started, pid_t * child)
+{
+  hs_end_spawn (local, result == 0 ? started : 0);
+  if (result == 0 && child != NULL)
+    *child = started;
+  return result;
 }
 
 /* `system` and `popen` call it too. */
@@ -181,13 +222,9 @@ hs_posix_spawn (pid_t * child, const char * path, const void * actions, const vo
                 char * const * argv, char * const * environment)
 {
   pid_t started = 0;
+  struct hs_local * local = hs_begin_spawn ();
   int result = hs_original_posix_spawn (&started, path, actions, attributes, argv, environment);
-  if (result != 0)
-    return result;
-  if (child != NULL)
-    *child = started;
-  hs_record_fork (started);
-  return 0;
+  return spawned (local, result, started, child);
 }
 
 static int
@@ -195,13 +232,9 @@ hs_posix_spawnp (pid_t * child, const char * file, const void * actions, const v
                  char * const * argv, char * const * environment)
 {
   pid_t started = 0;
+  struct hs_local * local = hs_begin_spawn ();
   int result = hs_original_posix_spawnp (&started, file, actions, attributes, argv, environment);
-  if (result != 0)
-    return result;
-  if (child != NULL)
-    *child = started;
-  hs_record_fork (started);
-  return 0;
+  return spawned (local, result, started, child);
 }
 
 /* Recorded before, because success does not return, and again if it returns. */
@@ -320,7 +353,6 @@ hs_unwind_backtrace (_Unwind_Trace_Fn callback, void * argument)
 
 extern int (* hs_original_prctl) (int, ...);
 extern int (* hs_original_mlockall) (int);
-extern long (* hs_original_syscall) (long, ...);
 void * hs_original_swapcontext, * hs_original_setcontext; /* thunks.S jumps there */
 void * hs_original_clone;
 void hs_swapcontext (void), hs_setcontext (void), hs_clone (void);

@@ -158,10 +158,14 @@
 #define HS_LOCAL_BUSY 24
 #define HS_LOCAL_SAVED 32
 #define HS_LOCAL_VFORK 40
+#define HS_LOCAL_TID 112
 #define HS_LOCAL_THREAD 144
 #define HS_LOCAL_KEPT 152
 #define HS_LOCAL_STACK 176
 #define HS_LOCAL_BYTES 192
+
+/* Where glibc's block of a thread has the thread's id. */
+#define HS_BLOCK_TID_GLIBC 0x2d0
 
 /* struct hs_ring, offsets for the assembler */
 #define HS_RING_HEAD 0
@@ -303,7 +307,8 @@ struct hs_local
   struct hs_ring * shared;
   volatile uint64_t busy; /* stack pointer of a write in progress, or 0 */
   uint64_t saved_limit;   /* while `vfork` */
-  volatile uint64_t vfork; /* 1: a child of vfork runs on this thread */
+  volatile uint32_t vfork; /* 1: a child of vfork runs on this thread */
+  uint32_t is_spawning;    /* 1: in the C library's `posix_spawn` */
   uint64_t base;
   uint64_t end;
   uint64_t pending_lost;
@@ -362,6 +367,7 @@ _Static_assert (offsetof (struct hs_ring, tail) == 64, "tail");
 _Static_assert (offsetof (struct hs_local, busy) == HS_LOCAL_BUSY, "busy");
 _Static_assert (offsetof (struct hs_local, saved_limit) == HS_LOCAL_SAVED, "saved");
 _Static_assert (offsetof (struct hs_local, vfork) == HS_LOCAL_VFORK, "vfork");
+_Static_assert (offsetof (struct hs_local, tid) == HS_LOCAL_TID, "tid");
 _Static_assert (offsetof (struct hs_local, thread) == HS_LOCAL_THREAD, "thread");
 _Static_assert (offsetof (struct hs_local, kept) == HS_LOCAL_KEPT, "kept");
 _Static_assert (offsetof (struct hs_local, stack) == HS_LOCAL_STACK, "stack");

@@ -141,8 +141,12 @@ own_local (void)
   uint64_t thread = hs_thread_block ();
   if (hs_slot == 0)
     return local_at_gs (thread);
+  /* A block that glibc uses again may have what an ended thread left there, and a second C library may use the same place. */
   struct hs_local * found = *(struct hs_local * const *) (thread + hs_slot);
-  return found != NULL ? found : local_of_ending (thread);
+  if ((uint64_t) found - (uint64_t) locals < sizeof locals
+      && found->tid == tid_in_block (HS_BLOCK_TID_GLIBC))
+    return found;
+  return local_of_ending (thread);
 }
 #endif
 
@@ -303,7 +307,16 @@ make_room (struct hs_local * local, uint64_t bytes, uint64_t * since)
   *since = ticks_now ();
   while (!find_room (local, bytes + RING_WAIT_BYTES))
   {
+    struct hs_ring * ring = local->shared;
     local->busy = 0;
+    /* The recorder took the thread for an ended one: it gets another ring with its next call. A handler may have come here before. */
+    if (ring == NULL || ring->tid != local->tid)
+    {
+      local->limit = local->room = 0;
+      local->shared = NULL;
+      __atomic_fetch_add (&hs_runtime.control->lost_no_ring, 1, __ATOMIC_SEQ_CST);
+      return 0;
+    }
     if (recording_ended ())
     {
       turn_off (local);
@@ -316,7 +329,9 @@ make_room (struct hs_local * local, uint64_t bytes, uint64_t * since)
     }
     if (spins < UINT32_MAX)
       spins++;
-    wait_for_room (local->shared, spins);
+    wait_for_room (ring, spins);
+    if (local->shared != ring)
+      return 0;
     local->busy = busy;
   }
   return 1;
@@ -603,11 +618,20 @@ own_tid (void)
   return tid;
 }
 
+/* When a thread last waited for a ring in vain; 0: none has. */
+static uint64_t gave_up_at;
+/* About a second. */
+#define PATIENCE_TICKS 2500000000
+
 /* Waits a little for a ring if all are taken; -1: there is none. */
 static int
 wait_for_ring (int may_call)
 {
   int index = take_ring ();
+  /* Once a thread has waited in vain, others do not for a while: each call would wait again. */
+  const uint64_t given_up = __atomic_load_n (&gave_up_at, __ATOMIC_RELAXED);
+  if (index < 0 && given_up != 0 && ticks_now () - given_up < PATIENCE_TICKS)
+    may_call = 0;
   for (int tries = 0; index < 0 && tries < 200; tries++)
   {
     if (recording_ended () || hs_runtime.control->drop_when_full || !may_call)
@@ -617,7 +641,11 @@ wait_for_ring (int may_call)
     index = take_ring ();
   }
   if (index < 0)
+  {
     __atomic_fetch_add (&hs_runtime.control->lost_no_ring, 1, __ATOMIC_SEQ_CST);
+    if (may_call)
+      __atomic_store_n (&gave_up_at, ticks_now (), __ATOMIC_RELAXED);
+  }
   return index;
 }
 
@@ -743,7 +771,8 @@ remember (struct hs_local * local)
     __asm__ volatile ("wrgsbase %0" : : "r" (local) : "memory");
 }
 
-/* Gives the calling thread a ring. A program that uses gs itself keeps it.
+/* Gives the calling thread a ring. A program that uses gs itself keeps it. A
+ * thread whose block is not glibc's, or another thread's, has no slot there.
  * Whether a thread may record is checked again with each call: before it has a
  * ring there is no place to note it. */
 static struct hs_local *
@@ -754,6 +783,7 @@ register_thread (uint64_t here)
   if (newcomer.has_time == 0)
     return NULL;
   if (newcomer.has_time < 0 || newcomer.tid == 0
+      || (hs_slot != 0 && tid_in_block (HS_BLOCK_TID_GLIBC) != newcomer.tid)
       || (gs != 0 && gs - (uint64_t) locals >= sizeof locals))
   {
     __atomic_fetch_add (&hs_runtime.control->lost_no_ring, 1, __ATOMIC_SEQ_CST);
@@ -768,6 +798,7 @@ register_thread (uint64_t here)
   local->limit = local->room = 0;
   local->busy = 0;
   local->vfork = 0;
+  local->is_spawning = 0;
   local->nested_at = 0;
   local->nested_busy = local->nested_deep = 0;
   local->tid = newcomer.tid;
@@ -1085,6 +1116,36 @@ hs_record_fork (int child)
 {
   struct hs_local * local = local_of_this_thread ();
   if (local != NULL)
+    write_small (local, HS_FORK | (uint64_t) child << 8);
+}
+
+/* By the C library's `clone`, through which its `posix_spawn` goes where the kernel has no clone3. */
+__attribute__ ((used)) void
+hs_record_clone (int child)
+{
+  struct hs_local * local = local_of_this_thread ();
+  if (local != NULL && !local->is_spawning)
+    write_small (local, HS_FORK | (uint64_t) child << 8);
+}
+
+/* Returns what hs_end_spawn takes. */
+struct hs_local *
+hs_begin_spawn (void)
+{
+  struct hs_local * local = local_of_this_thread ();
+  if (local != NULL)
+    local->is_spawning = 1;
+  return local;
+}
+
+/* `child`: 0 if there is none. */
+void
+hs_end_spawn (struct hs_local * local, int child)
+{
+  if (local == NULL)
+    return;
+  local->is_spawning = 0;
+  if (child != 0)
     write_small (local, HS_FORK | (uint64_t) child << 8);
 }
 

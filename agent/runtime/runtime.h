@@ -30,7 +30,6 @@ struct hs_runtime
 };
 
 /* Where C libraries keep a thread's id in its block; trusted once it was seen. */
-#define HS_BLOCK_TID_GLIBC 0x2d0
 #define HS_BLOCK_TID_MUSL 0x30
 
 /* In hs_local.off. */
@@ -116,6 +115,7 @@ struct hs_start
   uint64_t entries_only; /* 1: returns are not hooked */
   uint64_t stacks;       /* memory for HS_RINGS stacks; 0: it is no Go program */
   uint64_t key_create;   /* pthread_key_create; 0: the C library has no thread blocks that we know */
+  uint64_t key_delete;   /* pthread_key_delete */
 };
 
 /* The values of the first keys are in the thread's block; a later one needs
@@ -217,6 +217,9 @@ void hs_record_output (int fd, const char * bytes, uint64_t length);
 void hs_look_for_signals (void);
 void hs_record_interrupted_output (uint64_t rip, uint64_t result, uint64_t rdi, uint64_t rsi, uint64_t rdx);
 void hs_record_fork (int child);
+void hs_record_clone (int child);
+struct hs_local * hs_begin_spawn (void);
+void hs_end_spawn (struct hs_local * local, int child);
 void hs_record_exec (const char * path);
 void hs_record_exec_failed (void);
 int * hs_errno_location (void);

@@ -66,7 +66,9 @@
  * Clobbers rdx. Reading the base of gs or fs takes 2.6 ns each. Where the C
  * library's thread block has the pointer, the recorder's loader overwrites
  * this, as hs_lookups says, by
- *     mov %fs:hs_slot, %rcx ; test %rcx, %rcx ; jnz 6f ; jmp 5f */
+ *     mov %fs:hs_slot, %rcx ; test %rcx, %rcx ; jz 5f
+ *     mov %fs:HS_BLOCK_TID_GLIBC, %edx ; cmp %edx, HS_LOCAL_TID(%rcx) ; je 6f ; jmp 5f
+ * A block that had the pointer of an ended thread may be another one's now. */
 #define LOCAL(field) field(%rcx)
 .macro local_to_rcx
 4:  rdgsbase %rcx
@@ -658,7 +660,7 @@ hs_vfork:
     mov LOCAL(HS_LOCAL_LIMIT), %rdx
     mov %rdx, LOCAL(HS_LOCAL_SAVED)
     movq $0, LOCAL(HS_LOCAL_LIMIT)
-    movq $1, LOCAL(HS_LOCAL_VFORK)
+    movl $1, LOCAL(HS_LOCAL_VFORK)
     mov $58, %eax                    /* vfork */
     syscall
     push %rdi
@@ -669,7 +671,7 @@ hs_vfork:
     local_to_rcx
     mov LOCAL(HS_LOCAL_SAVED), %rdx
     mov %rdx, LOCAL(HS_LOCAL_LIMIT)
-    movq $0, LOCAL(HS_LOCAL_VFORK)
+    movl $0, LOCAL(HS_LOCAL_VFORK)
     cmp $-4095, %rax
     jae 2f
     push %rax
@@ -893,25 +895,42 @@ hs_vfork:
 
 /* clone(2) of the C library. A child with the thread's memory and its
  * thread-local storage records into the thread's ring, unless the thread waits
- * for it meanwhile. */
+ * for it meanwhile. A child that is a process is recorded as a fork. */
     .globl hs_clone
-    .hidden hs_clone, hs_ring_is_shared, hs_original_clone
+    .hidden hs_clone, hs_ring_is_shared, hs_record_clone, hs_original_clone
     .type hs_clone, @function
     .p2align 4
 hs_clone:
     .cfi_startproc
+    test $0x10000, %edx              /* CLONE_THREAD */
+    jnz 2f
     test $0x100, %edx                /* CLONE_VM */
     jz 1f
     test $0x84000, %edx              /* CLONE_SETTLS, CLONE_VFORK */
     jnz 1f
     keeping_arguments hs_ring_is_shared, (%rsp), %rdx
-1:  jmp *hs_original_clone(%rip)
+1:  push 8(%rsp)                     /* the seventh argument */
+    .cfi_adjust_cfa_offset 8
+    call *hs_original_clone(%rip)    /* the child does not return */
+    mov %rax, (%rsp)
+    test %eax, %eax
+    js 3f
+    mov %eax, %edi
+    call hs_record_clone
+3:  pop %rax
+    .cfi_adjust_cfa_offset -8
+    ret
+2:  test $0x84000, %edx              /* CLONE_SETTLS, CLONE_VFORK */
+    jnz 4f
+    keeping_arguments hs_ring_is_shared, (%rsp), %rdx
+4:  jmp *hs_original_clone(%rip)
     .cfi_endproc
     .size hs_clone, . - hs_clone
 
 /* syscall(2) by number: some of them matter to us. All others pass straight
  * through, regardless of their effect on the stack. */
     .type hs_syscall, @function
+    .hidden hs_syscall_fork, hs_clones_process
 hs_syscall:
     .cfi_startproc
     cmp $317, %rdi                   /* seccomp */
@@ -929,7 +948,22 @@ hs_syscall:
     lea hs_prlimit(%rip), %rax
     cmp $302, %rdi
     je 4f
+    cmp $57, %rdi                    /* fork */
+    je 6f
+    cmp $56, %rdi                    /* clone */
+    je 7f
+    cmp $435, %rdi                   /* clone3 */
+    je 8f
 0:  jmp *hs_original_syscall(%rip)
+7:  test $0x100, %esi                /* CLONE_VM: the child must not find our frame */
+    jnz 0b
+    test %rdx, %rdx                  /* nor miss it, on a stack of its own */
+    jnz 0b
+6:  jmp hs_syscall_fork
+8:  keeping_arguments hs_clones_process, (%rdx), %rsi
+    test %eax, %eax
+    jnz 6b
+    jmp 0b
 1:  mov %rdx, %rax                   /* strict mode has neither flags nor arguments */
     or %rcx, %rax
     or %rsi, %rax

@@ -20,6 +20,12 @@ pub const SELF_CONTAINED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/self
 /// Version of `struct hs_exports` in agent/runtime/runtime.h.
 pub const EXPORTS_VERSION: u64 = 2;
 
+/// `HS_BLOCK_TID_GLIBC` in agent/runtime/layout.h: where glibc's block of a thread has the thread's id.
+pub const BLOCK_TID_GLIBC: u32 = 0x2d0;
+
+/// `HS_LOCAL_TID` there: where a thread's `struct hs_local` has it.
+pub const LOCAL_TID: u8 = 112;
+
 /// Common prefix of the library's file names, in all releases.
 const NAME_START: &str = "runtime-";
 

@@ -655,6 +655,11 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        // A program that goes on unrecorded keeps the mapping, but not the rings' memory.
+        let data = (COUNTERS_OFFSET - DATA_OFFSET) as i64;
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: our own file, which nobody reads any more. If it fails, the memory stays.
+        unsafe { libc::fallocate(self.file.as_raw_fd(), mode, DATA_OFFSET as i64, data) };
         // SAFETY: the mapping made in `create`, which nothing borrows any more.
         unsafe { libc::munmap(self.base.cast(), TOTAL_BYTES as usize) };
     }

@@ -1,7 +1,9 @@
 //! Goal: the processes that a program starts, and the one that it becomes, are events, and change nothing for it. Method: the
 //! fixture writes down its children; a program execs another one in the middle of traced calls.
 
-use e2e::{Comparison, Hindsight, Nesting, Program, Scratch, Status, compiled, fixture_artifact};
+use e2e::{
+    Comparison, Hindsight, Nesting, Program, Recording, Scratch, Status, compiled, fixture_artifact,
+};
 
 #[test]
 fn every_child_of_fork_is_an_event_with_its_process_id() {
@@ -52,8 +54,11 @@ fn every_child_of_vfork_is_an_event_inside_the_call_that_made_it() {
 }
 
 const CLONES: &str = r#"#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -76,13 +81,46 @@ int main(void) {
   told("clone", pid);
   if ((pid = syscall(SYS_fork)) == 0) _exit(6);
   told("fork", pid);
+  struct clone_args args = {.exit_signal = SIGCHLD};
+  if ((pid = syscall(SYS_clone3, &args, sizeof args)) == 0) _exit(7);
+  told("clone3", pid);
+  code = 8;
+  pid = clone(child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &code);
+  told("clone", pid);
+  char *words[] = {"/bin/false", 0};
+  posix_spawn(&pid, words[0], 0, 0, words, 0);
+  told("clone3", pid);
+  puts(clone(child, stack + sizeof stack, CLONE_SIGHAND, &code) < 0 && errno == EINVAL ? "refused" : "made");
+  puts(syscall(SYS_clone3, (void *)8, sizeof args) < 0 && errno == EFAULT ? "refused" : "made");
   return 0;
 }
 "#;
 
-/// The C library's `clone` and direct calls make no event. The program itself prints which processes they have made.
+/// The program itself prints which processes it has made, and which calls were refused.
 #[test]
-fn children_of_clone_and_of_direct_calls_are_known_by_their_system_calls() {
+fn children_of_clone_and_of_the_function_syscall_are_events() {
+    let scratch = Scratch::new("clone_events");
+    for (name, flags) in [("dynamic", &["-g"][..]), ("static", &["-g", "-static"])] {
+        let path = compiled(&scratch, &format!("{name}.c"), CLONES, flags);
+        let program = Program::new(path, scratch.path());
+        let recorded = Hindsight::record_command(&scratch, name, &["--no-syscalls"], &program);
+        let ended = recorded.run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        let recording = Recording::new(scratch.join(&format!("{name}.hindsight")));
+        let rows = recording.rows("SELECT value FROM events WHERE kind = 'fork' ORDER BY seq");
+        let pids = rows.iter().map(|row| row["value"].to_string());
+        let text = ended.text();
+        let mut told: Vec<&str> = text.lines().collect();
+        assert_eq!(told.split_off(7), ["refused"; 2], "{text}");
+        let told = told.iter().filter_map(|line| line.split(' ').nth(1));
+        assert_eq!(pids.collect::<Vec<_>>(), told.collect::<Vec<_>>(), "{name}");
+        let said = "it started 7 processes, which are not recorded; hindsight record --children records them too";
+        assert!(ended.errors().contains(said), "{}", ended.errors());
+    }
+}
+
+#[test]
+fn processes_tells_the_system_call_that_made_each_child() {
     let scratch = Scratch::new("clones");
     let path = compiled(&scratch, "clones.c", CLONES, &["-g"]);
     let program = Program::new(path, scratch.path());
@@ -94,9 +132,9 @@ fn children_of_clone_and_of_direct_calls_are_known_by_their_system_calls() {
     );
     let rows: Vec<&str> = rows.iter().filter_map(|row| row["told"].as_str()).collect();
     let text = ended.text();
-    let told: Vec<&str> = text.lines().collect();
-    assert_eq!((told.len(), &rows), (4, &told));
-    let said = "it started 4 processes, which are not recorded";
+    let told: Vec<&str> = text.lines().take(7).collect();
+    assert_eq!(rows, told);
+    let said = "it started 7 processes, which are not recorded";
     assert!(ended.errors().contains(said), "{}", ended.errors());
 }
 

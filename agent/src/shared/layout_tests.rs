@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 
 use super::*;
+use crate::runtime::{BLOCK_TID_GLIBC, LOCAL_TID};
 
 pub(super) type Fields = BTreeMap<String, (usize, usize)>;
 
@@ -408,6 +409,8 @@ fn the_page_and_the_header_say_the_same_of_records() {
     // These do not concern the recorder's records.
     assert_eq!(left.take("HS_GO_STACK_BYTES"), GO_STACK_BYTES);
     assert_eq!(left.take("HS_LOCAL_BYTES"), header.lengths["hs_local"]);
+    assert_eq!(left.take("HS_LOCAL_TID"), u64::from(LOCAL_TID));
+    assert_eq!(left.take("HS_BLOCK_TID_GLIBC"), u64::from(BLOCK_TID_GLIBC));
     // The rest only tells the assembler where C has put a field.
     for (name, value) in left.0 {
         let place = offset_of_name(&header, &name);

@@ -6,11 +6,13 @@ use crate::arm::{LoadedModule, Modules};
 /// Before glibc 2.34 they were in a library of their own, which not every program loads.
 const LIBRARIES: [&str; 2] = ["libc.so.6", "libpthread.so.0"];
 
-/// Addresses in the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Addresses in the program; 0: none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadKeys {
     /// `pthread_key_create`.
     pub create: u64,
+    /// `pthread_key_delete`.
+    pub delete: u64,
     /// `pthread_setspecific`.
     pub set: u64,
 }
@@ -21,7 +23,7 @@ impl ThreadKeys {
         modules
             .loaded
             .iter()
-            .filter(|module| is_of_glibc(module))
+            .filter(|module| !module.is_foreign && is_of_glibc(module))
             .find_map(in_module)
     }
 }
@@ -39,6 +41,7 @@ fn in_module(module: &LoadedModule) -> Option<ThreadKeys> {
     };
     Some(ThreadKeys {
         create: find("pthread_key_create")?,
+        delete: find("pthread_key_delete")?,
         set: find("pthread_setspecific")?,
     })
 }

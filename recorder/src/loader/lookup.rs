@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use agent::runtime::{BLOCK_TID_GLIBC, LOCAL_TID};
+
 use super::{Failure, inside::Inside};
 
 /// `struct hs_lookup`: where the code is, where it continues for a thread without data, and for one with data. Each is
@@ -61,17 +63,25 @@ fn sites(start: u64, bytes: &[u8]) -> Vec<Site> {
     at.zip(entries).map(site).collect()
 }
 
-/// Returns the code that reads the pointer to rcx; `None`: a distance is too large for it.
+/// Returns the code that reads the pointer to rcx, unless it is another thread's; `None`: a distance is too large for it.
 fn by_slot(site: Site, slot: u64) -> Option<Vec<u8>> {
     let mut code = vec![0x64, 0x48, 0x8b, 0x0c, 0x25]; // mov %fs:slot, %rcx
     code.extend(i32::try_from(slot).ok()?.to_le_bytes());
     code.extend([0x48, 0x85, 0xc9]); // test %rcx, %rcx
-    for (jump, to) in [(0x75, site.found), (0xeb, site.none)] {
-        let next = site.code + code.len() as u64 + 2;
-        let distance = i8::try_from(to.wrapping_sub(next).cast_signed()).ok()?;
-        code.extend([jump, distance.cast_unsigned()]);
-    }
+    code.extend(jump(site, &code, 0x74, site.none)?); // jz
+    code.extend([0x64, 0x8b, 0x14, 0x25]); // mov %fs:tid, %edx
+    code.extend(BLOCK_TID_GLIBC.to_le_bytes());
+    code.extend([0x39, 0x51, LOCAL_TID]); // cmp %edx, tid(%rcx)
+    code.extend(jump(site, &code, 0x74, site.found)?); // je
+    code.extend(jump(site, &code, 0xeb, site.none)?);
     (site.code + code.len() as u64 <= site.none).then_some(code)
+}
+
+/// Returns a short jump that follows `code`.
+fn jump(site: Site, code: &[u8], opcode: u8, to: u64) -> Option<[u8; 2]> {
+    let next = site.code + code.len() as u64 + 2;
+    let distance = i8::try_from(to.wrapping_sub(next).cast_signed()).ok()?;
+    Some([opcode, distance.cast_unsigned()])
 }
 
 #[cfg(test)]
@@ -105,8 +115,8 @@ mod tests {
     fn the_code_reads_the_pointer_and_branches_on_it() {
         let site = Site {
             code: 0x1000,
-            none: 0x1020,
-            found: 0x1027,
+            none: 0x1025,
+            found: 0x102c,
         };
         let code = by_slot(site, 0x318).unwrap();
         let decoder = Decoder::with_ip(64, &code, site.code, DecoderOptions::NONE);
@@ -114,8 +124,11 @@ mod tests {
         let expected = [
             "mov rcx,fs:[318h]",
             "test rcx,rcx",
-            "jne short 0000000000001027h",
-            "jmp short 0000000000001020h",
+            "je short 0000000000001025h",
+            "mov edx,fs:[2D0h]",
+            "cmp [rcx+70h],edx",
+            "je short 000000000000102Ch",
+            "jmp short 0000000000001025h",
         ];
         assert_eq!(texts, expected);
     }
@@ -124,8 +137,8 @@ mod tests {
     fn code_that_does_not_fit_is_not_made() {
         let site = Site {
             code: 0x1000,
-            none: 0x100f,
-            found: 0x1016,
+            none: 0x101c,
+            found: 0x1023,
         };
         assert_eq!(by_slot(site, 0x318), None, "too little room");
         let far = Site {

@@ -7,9 +7,9 @@ use server::quantity::grouped;
 
 use crate::ask::Asker;
 
-/// Those that the C library's functions made, except `clone`: each is an event.
+/// Those that the C library's functions made: each is an event.
 const TOLD: &str = "select count(*) from events where kind = 'fork' and value > 0";
-/// The others, of which only their system calls tell.
+/// Those that the program's own system calls made.
 const UNTOLD: &str = "select count(*) from syscalls where name in ('fork', 'vfork', 'clone', 'clone3') and result > 0 \
     and args not like '%CLONE_THREAD%' and result not in (select value from events where kind = 'fork' and value > 0)";
 const PROGRAM: &str = "select path from modules where module_id = 0";
