@@ -56,9 +56,16 @@ impl OpenOptions {
     /// # Errors
     /// See [`Module::open`].
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Module> {
-        let path = path.as_ref();
-        let bytes = Bytes::map(path).map_err(|source| crate::Error::Open {
-            path: path.to_owned(),
+        self.open_content(path.as_ref(), path.as_ref())
+    }
+
+    /// As [`Self::open`], with the content of another file: that of a file which was at `path` once, and is still mapped.
+    ///
+    /// # Errors
+    /// See [`Module::open`].
+    pub fn open_content(&self, path: &Path, content: &Path) -> Result<Module> {
+        let bytes = Bytes::map(content).map_err(|source| crate::Error::Open {
+            path: content.to_owned(),
             source,
         })?;
         let elf = Elf::parse(path, bytes)?;

@@ -14,19 +14,16 @@ pub use spelled::in_sources;
 
 use crate::model::{ParameterPlace, ValueKind};
 
-/// The files that define the functions.
-const LIBRARIES: [&str; 5] = [
-    "libc.so",
-    "libm.so",
-    "libpthread.so",
-    "libdl.so",
-    "librt.so",
-];
+/// The libraries that define the functions.
+const LIBRARIES: [&str; 5] = ["libc", "libm", "libpthread", "libdl", "librt"];
 
-/// Returns whether a file is the C library or a part of it, by its name.
+/// Returns whether a file is the C library or a part of it, by its name: `libc.so.6`, or `libc-2.31.so` before glibc 2.34.
 #[must_use]
 pub fn is_c_library(name: &str) -> bool {
-    LIBRARIES.iter().any(|library| name.starts_with(library))
+    let mut rests = LIBRARIES
+        .iter()
+        .filter_map(|library| name.strip_prefix(library));
+    rests.any(|rest| rest.starts_with(".so") || rest.starts_with("-2."))
 }
 
 const TABLE: &str = include_str!("libc.txt");
@@ -194,6 +191,7 @@ mod tests {
     #[test]
     fn only_the_c_library_is_taken_for_it() {
         assert!(is_c_library("libc.so.6") && is_c_library("libm.so.6"));
+        assert!(is_c_library("libc-2.31.so") && is_c_library("librt-2.17.so"));
         assert!(!is_c_library("libcurl.so.4") && !is_c_library("libz.so.1"));
     }
 

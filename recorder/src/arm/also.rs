@@ -152,6 +152,7 @@ impl Also {
 mod tests {
     use std::path::Path;
 
+    use super::super::filter::Place;
     use super::*;
 
     fn has(captures: &Captures, name: &str, linkage: &str) -> bool {
@@ -160,7 +161,10 @@ mod tests {
             linkage,
             aliases: &[],
             file: None,
-            module: Path::new("/opt/app"),
+            module: Place {
+                path: Path::new("/opt/app"),
+                is_c_library: false,
+            },
         })
     }
 

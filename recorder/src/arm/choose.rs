@@ -9,7 +9,7 @@ use debuginfo::{EntryFrame, Module, PltEntry, Symbol, SymbolKind, function_name}
 use store::control::{FunctionDef, Param, ParameterPlace, RetPlace, SecondPlace, ValueKind};
 
 use super::conventions::refused_by_name;
-use super::filter::{Filter, Subject};
+use super::filter::{Filter, Place, Subject};
 use super::inner;
 use super::prototypes;
 
@@ -103,15 +103,14 @@ pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Cand
         false => Aliases::default(),
     };
     let by_name = is_system && !filter.names(module.path());
-    let file = module.path().file_name().unwrap_or_default();
-    let is_c_library = is_system && is_c_library(&file.to_string_lossy());
+    let place = Place::of(module.path(), module, is_system);
     let wants = |def: &FunctionDef, aliases: &[String]| {
         let subject = Subject {
             name: &def.name,
             linkage: &def.linkage,
             aliases,
             file: def.file.as_deref(),
-            module: module.path(),
+            module: place,
         };
         match by_name {
             true => filter.wants_by_name(subject),
@@ -126,7 +125,7 @@ pub fn candidates(module: &Module, filter: &Filter, is_system: bool) -> Vec<Cand
             candidate.def.linkage.clone_from(known);
         }
         // Debug information of the library has its inner names and no constants.
-        if is_wanted && is_c_library {
+        if is_wanted && place.is_c_library {
             let known = aliases.iter().find_map(|alias| prototype(alias));
             known
                 .into_iter()
@@ -318,12 +317,14 @@ fn stubs_by_target<'m>(
         own.contains(name)
     };
     let is_wanted = move |stub: &&PltEntry| {
-        let library = match stub.library.as_deref() {
-            Some(library) if is_c_library(library) => Path::new(library),
+        let is_c_library = stub.library.as_deref().is_some_and(is_c_library);
+        let path = match stub.library.as_deref() {
+            Some(library) if is_c_library => Path::new(library),
             Some(_) => return false,
             None => module.path(),
         };
-        filter.wants_stub_of(&stub.symbol, library, || {
+        let place = Place { path, is_c_library };
+        filter.wants_stub_of(&stub.symbol, place, || {
             stub.library.is_some() || is_chosen_here(&stub.symbol)
         })
     };

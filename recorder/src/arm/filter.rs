@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use debuginfo::{Diagnostic, Glob, function_name, prototypes};
+use debuginfo::{Diagnostic, Glob, Module, function_name, prototypes};
 
 use super::also::Also;
+use super::libraries::Library;
 use crate::{Error, Result};
 
 #[derive(Clone, Debug)]
@@ -40,7 +41,26 @@ pub struct Subject<'a> {
     /// Source file.
     pub file: Option<&'a str>,
     /// ELF file.
-    pub module: &'a Path,
+    pub module: Place<'a>,
+}
+
+/// What patterns see of an ELF file.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Its path.
+    pub path: &'a Path,
+    /// Whether it is the C library, or a part of it: their functions are selected by patterns of their names.
+    pub is_c_library: bool,
+}
+
+impl<'a> Place<'a> {
+    /// Returns that of `elf`, which was mapped from `path`. Static programs contain the C library, and are none.
+    pub(crate) fn of(path: &'a Path, elf: &Module, is_system: bool) -> Self {
+        Self {
+            path,
+            is_c_library: is_system && Library::of(elf).is_some_and(Library::is_of_c),
+        }
+    }
 }
 
 impl Subject<'_> {
@@ -55,7 +75,7 @@ impl Subject<'_> {
     fn in_sources(&self) -> impl Iterator<Item = &str> {
         let exported = self.aliases.iter().map(String::as_str);
         let exported = exported.chain([self.linkage]);
-        let exported = exported.filter(|_| is_c_library(self.module));
+        let exported = exported.filter(|_| self.module.is_c_library);
         exported.flat_map(prototypes::in_sources)
     }
 }
@@ -77,15 +97,6 @@ struct Included {
     has_matched: Arc<AtomicBool>,
 }
 
-/// Files of the C library, whose functions are selected by patterns of their names.
-const C_LIBRARY: [&str; 6] = [
-    "libc.so.",
-    "libm.so.",
-    "libpthread.so.",
-    "libdl.so.",
-    "librt.so.",
-    "libc.musl-",
-];
 /// Characters before the first `*` or `?` that a glob needs to select functions of the C library: `*` alone means the
 /// program.
 const MIN_LITERAL: usize = 3;
@@ -134,7 +145,7 @@ impl Filter {
 
     /// As [`Self::wants`], for a function of a system library that no `module:` pattern names: its name selects it.
     pub fn wants_by_name(&self, subject: Subject<'_>) -> bool {
-        let is_c_library = is_c_library(subject.module);
+        let is_c_library = subject.module.is_c_library;
         self.selects(subject, false, |one| one.reaches_library(is_c_library))
     }
 
@@ -143,7 +154,7 @@ impl Filter {
     pub fn wants_stub_of(
         &self,
         target: &str,
-        module: &Path,
+        module: Place<'_>,
         is_one: impl FnOnce() -> bool,
     ) -> bool {
         let name = function_name(target);
@@ -154,9 +165,9 @@ impl Filter {
             file: None,
             module,
         };
-        let is_c_library = is_c_library(module);
-        let selects =
-            |one: &&Included| one.reaches_library(is_c_library) && one.pattern.matches(subject);
+        let selects = |one: &&Included| {
+            one.reaches_library(module.is_c_library) && one.pattern.matches(subject)
+        };
         let selecting: Vec<&Included> = self.include.iter().filter(selects).collect();
         let is_excluded = || self.exclude.iter().any(|pattern| pattern.matches(subject));
         if selecting.is_empty() || is_excluded() || !is_one() {
@@ -186,12 +197,13 @@ impl Filter {
     /// may name a function of it.
     pub fn considers(
         &self,
-        module: &Path,
+        module: Place<'_>,
         is_system: bool,
         exports: impl Fn(&str) -> bool,
     ) -> bool {
-        let is_excluded = self.exclude.iter().any(|pattern| pattern.is_module(module));
-        let is_reached = || self.names(module) || self.reaches(module, exports);
+        let mut excluding = self.exclude.iter();
+        let is_excluded = excluding.any(|pattern| pattern.is_module(module.path));
+        let is_reached = || self.names(module.path) || self.reaches(module, exports);
         !is_excluded && (!is_system || is_reached())
     }
 
@@ -200,11 +212,11 @@ impl Filter {
         self.include.iter().any(|one| one.pattern.is_module(module))
     }
 
-    fn reaches(&self, module: &Path, exports: impl Fn(&str) -> bool) -> bool {
-        let name = module.file_name().unwrap_or_default().to_string_lossy();
-        let is_c_library = is_c_library(module);
+    fn reaches(&self, module: Place<'_>, exports: impl Fn(&str) -> bool) -> bool {
+        let Place { path, is_c_library } = module;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         let has_function = |one: &Included| match &one.pattern {
-            Pattern::NameIn { module: of, .. } => of.matches_path(module),
+            Pattern::NameIn { module: of, .. } => of.matches_path(path),
             _ => one.reaches_library(is_c_library) && (is_c_library || exports(&one.text)),
         };
         is_c_library && !self.also.is_empty()
@@ -230,11 +242,6 @@ impl Included {
             (Pattern::File(_) | Pattern::Module(_), _) => false,
         }
     }
-}
-
-fn is_c_library(module: &Path) -> bool {
-    let name = module.file_name().unwrap_or_default().to_string_lossy();
-    C_LIBRARY.iter().any(|start| name.starts_with(start))
 }
 
 /// Splits `MODULE:NAME` at the only colons that are not those of `::`.
@@ -290,12 +297,12 @@ impl Pattern {
                 whole,
             } => {
                 subject.is_called(whole)
-                    || module.matches_path(subject.module) && subject.is_called(name)
+                    || module.matches_path(subject.module.path) && subject.is_called(name)
             }
             Self::File(glob) => subject
                 .file
                 .is_some_and(|file| glob.matches_path(Path::new(file))),
-            Self::Module(glob) => glob.matches_path(subject.module),
+            Self::Module(glob) => glob.matches_path(subject.module.path),
         }
     }
 }
@@ -305,6 +312,13 @@ mod tests {
     use super::*;
     use crate::options::Captures;
 
+    fn place(path: &str) -> Place<'_> {
+        Place {
+            path: Path::new(path),
+            is_c_library: path.ends_with("/libc.so.6"),
+        }
+    }
+
     fn wants(include: &[&str], exclude: &[&str], name: &str) -> bool {
         let owned =
             |patterns: &[&str]| patterns.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>();
@@ -313,7 +327,7 @@ mod tests {
             linkage: "_Zlinkage",
             aliases: &[],
             file: Some("/src/queue.c"),
-            module: Path::new("/opt/bin/app"),
+            module: place("/opt/bin/app"),
         };
         Filter::new(&owned(include), &owned(exclude))
             .unwrap()
@@ -387,7 +401,7 @@ mod tests {
     #[test]
     fn system_libraries_are_reached_only_by_module_patterns() {
         let filter = |pattern: &str| Filter::new(&[pattern.to_owned()], &[]).unwrap();
-        let libz = Path::new("/usr/lib/libz.so.1");
+        let libz = place("/usr/lib/libz.so.1");
         assert!(!filter("*").considers(libz, true, |_| false));
         assert!(filter("module:libz*").considers(libz, true, |_| false));
         assert!(filter("*").considers(libz, false, |_| false));
@@ -399,7 +413,7 @@ mod tests {
             memory: true,
             ..Captures::default()
         });
-        let libc = Path::new("/usr/lib/x86_64-linux-gnu/libc.so.6");
+        let libc = place("/usr/lib/x86_64-linux-gnu/libc.so.6");
         let of = |name: &'static str| Subject {
             name,
             linkage: name,
@@ -409,8 +423,8 @@ mod tests {
         };
         let everything = Filter::new(&[], &[]).unwrap().and_also(also.clone());
         assert!(everything.considers(libc, true, |_| false));
-        assert!(!everything.considers(Path::new("/usr/lib/libz.so.1"), true, |_| false));
-        assert!(everything.considers(Path::new("/usr/lib/libstdc++.so.6"), true, |_| false));
+        assert!(!everything.considers(place("/usr/lib/libz.so.1"), true, |_| false));
+        assert!(everything.considers(place("/usr/lib/libstdc++.so.6"), true, |_| false));
         assert!(everything.wants_by_name(of("malloc")));
         assert!(!everything.wants_by_name(of("printf")));
         let one = Filter::new(&["parse".to_owned()], &[]).unwrap();
@@ -429,7 +443,7 @@ mod tests {
                 linkage: name,
                 aliases: &[],
                 file: None,
-                module: Path::new(module),
+                module: place(module),
             };
             let filter = Filter::new(&[pattern.to_owned()], &[]).unwrap();
             filter.wants_by_name(subject)
@@ -443,7 +457,7 @@ mod tests {
     #[test]
     fn other_libraries_are_reached_by_whole_names() {
         let filter = |pattern: &str| Filter::new(&[pattern.to_owned()], &[]).unwrap();
-        let libz = Path::new("/usr/lib/libz.so.1");
+        let libz = place("/usr/lib/libz.so.1");
         let considers = |pattern: &str| {
             filter(pattern).considers(libz, true, |name| matches!(name, "inflate" | "*flate"))
         };
@@ -478,7 +492,7 @@ mod tests {
     #[test]
     fn the_c_library_is_reached_by_names() {
         let filter = |pattern: &str| Filter::new(&[pattern.to_owned()], &[]).unwrap();
-        let libc = Path::new("/usr/lib/x86_64-linux-gnu/libc.so.6");
+        let libc = place("/usr/lib/x86_64-linux-gnu/libc.so.6");
         for pattern in ["malloc", "pthread_*", "io"] {
             assert!(
                 filter(pattern).considers(libc, true, |_| false),

@@ -1,13 +1,10 @@
 //! Tracks the modules mapped in the target, and how file addresses map to process addresses.
 
-use std::{
-    ops::Range,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{cell::LazyCell, ops::Range, path::Path, sync::Arc};
 
-use debuginfo::{Module, shared_module};
+use debuginfo::Module;
 
+use super::{contents, filter::Place, libraries::Library, linked::Linked};
 use crate::process::maps::MappedFile;
 
 /// Folders of system libraries. The program itself never counts as a system library.
@@ -30,9 +27,13 @@ pub struct LoadedModule {
     pub file: MappedFile,
     /// Whether it is a system library.
     pub is_system: bool,
+    /// Whether it is one that the runtime has to know.
+    pub(super) library: Option<Library>,
+    /// Whether it is in another namespace than the executable (`dlmopen(3)`, `LD_AUDIT`).
+    pub(crate) is_foreign: bool,
     /// Bias to add to a file address to get the address in the process.
     pub bias: u64,
-    /// The file, if it was readable.
+    /// The file that is mapped, if it was readable.
     pub elf: Option<Arc<Module>>,
     /// Why it was not readable.
     pub problem: Option<String>,
@@ -74,6 +75,7 @@ impl Modules {
             .partition(|module: &LoadedModule| files.iter().any(|file| same(file, &module.file)));
         self.loaded = kept;
         change.removed = removed;
+        let linked = LazyCell::new(|| Linked::of(pid));
         for file in files {
             let is_ours = agent::runtime::is_library(&file.path, ignored)
                 || file.path.starts_with("/memfd:frida-agent")
@@ -82,17 +84,17 @@ impl Modules {
             if is_ours || self.loaded.iter().any(|module| same(&file, &module.file)) {
                 continue;
             }
-            change.added.push(self.add(pid, file, exe));
+            change.added.push(self.add(pid, file, exe, &linked));
         }
         while let Some(file) = self.next_needed(&change.added) {
-            change.added.push(self.add(pid, file, exe));
+            change.added.push(self.add(pid, file, exe, &linked));
         }
         change
     }
 
     /// Adds a module and returns its number.
-    fn add(&mut self, pid: i32, file: MappedFile, exe: &Path) -> u32 {
-        let module = LoadedModule::open(self.seen, pid, file, exe);
+    fn add(&mut self, pid: i32, file: MappedFile, exe: &Path, linked: &Linked) -> u32 {
+        let module = LoadedModule::open(self.seen, pid, file, exe, linked);
         let number = module.number;
         self.seen += 1;
         self.loaded.push(module);
@@ -146,15 +148,19 @@ fn same(a: &MappedFile, b: &MappedFile) -> bool {
 }
 
 impl LoadedModule {
-    fn open(number: u32, pid: i32, file: MappedFile, exe: &Path) -> Self {
-        let is_system = file.path != exe && is_system_path(&file.path);
-        // Go through the process's root: it may run in another mount namespace.
-        let inside: PathBuf = format!("/proc/{pid}/root{}", file.path.display()).into();
-        let opened = Module::open(&file.path).or_else(|_| Module::open(&inside));
-        let (elf, problem) = match opened {
-            Ok(elf) => (Some(shared_module(elf)), None),
-            Err(error) => (None, Some(error.to_string())),
+    fn open(number: u32, pid: i32, file: MappedFile, exe: &Path, linked: &Linked) -> Self {
+        let is_executable = file.path == exe;
+        let (elf, problem) = match contents::open(pid, &file, exe) {
+            Ok(elf) => (Some(elf), None),
+            Err(problem) => (None, Some(problem)),
         };
+        let library = elf.as_deref().and_then(|elf| match is_executable {
+            true => Library::of_executable(elf),
+            false if linked.is_interpreter(&file.range) => Some(Library::of_interpreter(elf)),
+            false => Library::of(elf),
+        });
+        let is_system = !is_executable && (library.is_some() || is_system_path(&file.path));
+        let is_foreign = !is_executable && linked.is_foreign(&file.range);
         let first = elf.as_ref().and_then(|elf| {
             elf.load_segments()
                 .iter()
@@ -169,9 +175,19 @@ impl LoadedModule {
             number,
             file,
             is_system,
+            library,
+            is_foreign,
             bias,
             elf,
             problem,
+        }
+    }
+
+    /// Returns what patterns see of it.
+    pub(super) fn place(&self) -> Place<'_> {
+        Place {
+            path: &self.file.path,
+            is_c_library: self.library.is_some_and(Library::is_of_c),
         }
     }
 
@@ -204,7 +220,9 @@ mod tests {
         MappedFile {
             path: path.into(),
             range: start..start + 0x1000,
+            first: start..start + 0x1000,
             first_offset: 0,
+            identity: (String::new(), 0),
         }
     }
 
@@ -244,8 +262,13 @@ mod tests {
     #[test]
     fn the_program_is_never_a_system_library() {
         let exe = Path::new("/usr/lib/git-core/git");
-        assert!(!LoadedModule::open(0, 1, file("/usr/lib/git-core/git", 0x1000), exe).is_system);
-        assert!(LoadedModule::open(0, 1, file("/usr/lib/libz.so", 0x1000), exe).is_system);
-        assert!(!LoadedModule::open(0, 1, file("/opt/app/libz.so", 0x1000), exe).is_system);
+        let linked = Linked::default();
+        let is_system = |path: &str| {
+            let file = file(path, 0x1000);
+            LoadedModule::open(0, 1, file, exe, &linked).is_system
+        };
+        assert!(!is_system("/usr/lib/git-core/git"));
+        assert!(is_system("/usr/lib/libz.so"));
+        assert!(!is_system("/opt/app/libz.so"));
     }
 }

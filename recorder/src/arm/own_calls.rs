@@ -7,12 +7,10 @@ use debuginfo::Module;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use memchr::memmem;
 
-use super::LoadedModule;
+use super::{LoadedModule, libraries::Library};
 
 /// `syscall` and `int 0x80`.
 const CALLS: [&[u8]; 2] = [&[0x0f, 0x05], &[0xcd, 0x80]];
-/// Files of the C library. Its own system calls enter no sandbox: its functions that could are replaced.
-const C_LIBRARY: [&str; 4] = ["libc.so", "ld-linux", "libpthread", "librt"];
 /// With more occurrences of the byte patterns, some are assumed to be instructions: checking them all takes longer than
 /// asking whether there is a sandbox.
 const MOST_LOOKS: usize = 64;
@@ -21,9 +19,9 @@ const MOST_BYTES: u64 = 1 << 16;
 
 /// Returns whether the code of a module may make system calls itself.
 pub fn makes_system_calls(module: &LoadedModule) -> bool {
-    let name = module.file.path.file_name().unwrap_or_default();
-    let name = name.to_string_lossy();
-    if module.is_system && C_LIBRARY.iter().any(|start| name.starts_with(start)) {
+    // The C library's own system calls enter no sandbox: its functions that could are replaced, but not those of a second one.
+    let is_of_c = |library: Library| library.is_of_c() || library == Library::Linker;
+    if module.library.is_some_and(is_of_c) && !module.is_foreign {
         return false;
     }
     module.elf.as_ref().is_none_or(|elf| has_calls(elf))

@@ -6,7 +6,6 @@
 use std::{
     collections::{BTreeMap, HashSet},
     ops::Range,
-    path::{Path, PathBuf},
     sync::{Arc, PoisonError},
 };
 
@@ -21,11 +20,14 @@ use super::{
     filter::Filter,
     golang,
     judge::Judge,
-    leavers, prototypes, resolvers,
+    leavers,
+    libraries::Library,
+    prototypes,
+    replace::Owners,
+    resolvers,
     stubs::{Patch, Probe, Region},
     sweeps::Sweep,
     system_calls::{self, Before, Site},
-    unwinders::ASKED_BY_UNWINDERS,
 };
 use crate::{
     capture::{
@@ -40,32 +42,26 @@ use crate::{
 };
 
 /// The first byte of a patch: `jmp` with a distance of 32 bits.
-const JUMP: u8 = 0xe9;
+pub(super) const JUMP: u8 = 0xe9;
 
 /// The runtime's code around system calls, as its replacements name it.
 const AROUND_CALLS: [&str; 2] = ["hs_before_syscall", "hs_after_syscall"];
-
-/// Libraries, by name prefix, whose functions may be replaced.
-const REPLACED_IN: [&str; 3] = ["libc.so", LINKER, "libgcc_s.so"];
-/// glibc's dynamic linker, by name prefix.
-const LINKER: &str = "ld-linux";
-/// The functions that are the dynamic linker's. It also has some of the C library's (`__libc_sigaction`, `sigaction`) for itself, which do
-/// not set the program's errno. Their symbols come with debug files.
-const OF_LINKER: [&str; 2] = ["_dl_debug_state", "_dl_find_object"];
 
 /// The chosen functions of a module that are fit to patch. Memory for their stubs is still to be reserved.
 #[derive(Debug)]
 pub struct Prepared {
     module: u32,
     pub(super) probes: Vec<(Candidate, Displacement, Vec<u8>)>,
-    replacements: Vec<(Replacement, Displacement, Vec<u8>)>,
+    /// What the module is, if it has replaced functions.
+    pub(super) library: Option<Library>,
+    pub(super) replacements: Vec<(Replacement, Displacement, Vec<u8>)>,
     system_calls: Vec<Site>,
     leavers: Vec<leavers::Site>,
-    addresses: Vec<(u64, u64)>,
+    pub(super) addresses: Vec<(u64, u64)>,
     /// A variable of the module, and the function of the runtime that it has to point to.
     resolver: Option<(u64, u64)>,
     /// The branches of the module that forbid patches, once swept.
-    sweep: Option<Sweep>,
+    pub(super) sweep: Option<Sweep>,
     anchor: Range<u64>,
     /// Probes that cannot be armed: file address, name, reason.
     pub skipped: Vec<Control>,
@@ -77,8 +73,8 @@ pub struct Plan {
     /// Whole regions of new code.
     code: Vec<(u64, Vec<u8>)>,
     /// Words to write for the runtime: addresses of originals.
-    words: Vec<(u64, u64)>,
-    patches: Vec<Patch>,
+    pub(super) words: Vec<(u64, u64)>,
+    pub(super) patches: Vec<Patch>,
     /// Definitions of the armed functions, for the log.
     pub functions: Vec<FunctionDef>,
     /// What the recording will miss, for the log.
@@ -91,7 +87,9 @@ pub struct Armer {
     filter: Filter,
     /// What to capture with each call.
     captures: Captures,
-    started: Option<Started>,
+    pub(super) started: Option<Started>,
+    /// Whose functions the runtime calls instead of those that it replaces.
+    pub(super) owners: Owners,
     next_id: u32,
     /// Names of the functions of system libraries that are recorded.
     exported: HashSet<String>,
@@ -102,9 +100,8 @@ pub struct Armer {
     moved: Vec<(u64, u64)>,
     /// The changes that a live session must know about.
     hooks: Option<Arc<SharedHooks>>,
-    /// How the runtime was loaded. `alone` is the executable if it uses no libraries.
+    /// How the runtime was loaded.
     way: Way,
-    alone: Option<PathBuf>,
 }
 
 /// The bytes at a function's entry before and after patching.
@@ -178,6 +175,7 @@ impl Armer {
             filter,
             captures,
             started: None,
+            owners: Owners::default(),
             next_id: 0,
             exported: HashSet::new(),
             written: BTreeMap::new(),
@@ -185,15 +183,12 @@ impl Armer {
             moved: Vec::new(),
             hooks: None,
             way: Way::Frida,
-            alone: None,
         }
     }
 
-    /// Sets how the runtime was loaded. `alone` is an executable that uses no libraries: library functions are replaced
-    /// in it.
-    pub fn goes_by(&mut self, way: Way, alone: Option<&Path>) {
+    /// Sets how the runtime was loaded.
+    pub fn goes_by(&mut self, way: Way) {
         self.way = way;
-        self.alone = alone.map(Path::to_owned);
     }
 
     /// Returns the filter that selects the functions.
@@ -222,6 +217,7 @@ impl Armer {
         let mut prepared = Prepared {
             module: module.number,
             probes: Vec::new(),
+            library: None,
             replacements: Vec::new(),
             system_calls: Vec::new(),
             leavers: Vec::new(),
@@ -234,9 +230,7 @@ impl Armer {
         let Some(elf) = &module.elf else {
             return (prepared, already);
         };
-        if filter.considers(&module.file.path, module.is_system, |name| {
-            elf.exports(name)
-        }) {
+        if filter.considers(module.place(), module.is_system, |name| elf.exports(name)) {
             let mut wanted = candidates(elf, filter, module.is_system);
             let start = |wanted: &Candidate| match self.way {
                 Way::LoaderForGo => golang::patched_at(elf, &wanted.def),
@@ -337,59 +331,6 @@ impl Armer {
         prepared.skipped.append(&mut skipped);
     }
 
-    fn prepare_replaced(&self, module: &LoadedModule, prepared: &mut Prepared) {
-        let (Some(started), Some(elf)) = (&self.started, &module.elf) else {
-            return;
-        };
-        if !self.is_replaced_in(module) {
-            return;
-        }
-        let symbols = elf.symbols();
-        let sweep = prepared.sweep.take();
-        let sweep = sweep.unwrap_or_else(|| Sweep::of(elf, &[]));
-        let judge = Judge::new(module, elf, &sweep);
-        let is_linker = is_named(module, LINKER);
-        let of_module = |replacement: &&Replacement| {
-            !is_linker || OF_LINKER.contains(&replacement.name.as_str())
-        };
-        for replacement in started.replacements.iter().filter(of_module) {
-            let Some(symbol) = symbols
-                .iter()
-                .find(|symbol| symbol.linkage == replacement.name)
-            else {
-                continue;
-            };
-            // Of several names for one original, the first that the module has counts.
-            if prepared.has_original(replacement) {
-                continue;
-            }
-            if replacement.by == 0 {
-                prepared
-                    .addresses
-                    .push((replacement.original, module.addr_from_svma(symbol.svma.0)));
-                continue;
-            }
-            match judge.displacement(symbol.svma.0, symbol.size) {
-                Ok((displacement, code)) => {
-                    prepared
-                        .replacements
-                        .push((replacement.clone(), displacement, code))
-                }
-                Err(reason) => prepared.skipped.push(skipped(
-                    module.number,
-                    symbol.svma.0,
-                    &symbol.name,
-                    reason,
-                )),
-            }
-        }
-    }
-
-    fn is_replaced_in(&self, module: &LoadedModule) -> bool {
-        let is_library = REPLACED_IN.iter().any(|start| is_named(module, start));
-        module.is_system && is_library || self.alone.as_ref() == Some(&module.file.path)
-    }
-
     /// Lays out a prepared module's code at `base` and assigns ids to its functions.
     ///
     /// # Panics
@@ -416,17 +357,7 @@ impl Armer {
             Some(stub) => displacement.leading_to(*stub),
             None => displacement,
         };
-        let mut replaced = BTreeMap::new();
-        for (replacement, displacement, code) in prepared.replacements.drain(..) {
-            let displacement = leading(displacement);
-            if let Ok(mut patch) = region.add_replacement(&displacement, &code, replacement.by) {
-                if ASKED_BY_UNWINDERS.contains(&replacement.name.as_str()) {
-                    patch.tells_unwinders = Some(replacement.original);
-                }
-                plan.words.push((replacement.original, patch.trampoline.at));
-                replaced.insert(patch.entry, patch);
-            }
-        }
+        let mut replaced = self.add_replacements(prepared, &leading, &mut region, plan);
         self.add_probes(prepared, &leading, &mut region, &mut replaced, plan);
         plan.patches.extend(replaced.into_values());
         for site in prepared.leavers.drain(..) {
@@ -443,12 +374,7 @@ impl Armer {
                 &mut plan.patches,
             );
         }
-        for (original, address) in prepared.addresses.drain(..) {
-            // The runtime's own calls of a recorded function must not be recorded, so it gets the trampoline's address.
-            let patch = plan.patches.iter().find(|patch| patch.entry == address);
-            let address = patch.map_or(address, |patch| patch.trampoline.at);
-            plan.words.push((original, address));
-        }
+        self.add_addresses(prepared, plan);
         plan.code.push((base, region.bytes().to_vec()));
     }
 
@@ -608,6 +534,7 @@ impl Armer {
     pub fn forget(&mut self, range: &Range<u64>) {
         self.written.retain(|entry, _| !range.contains(entry));
         self.moved.retain(|(_, old)| !range.contains(old));
+        self.owners.forget(range);
         if let Some(hooks) = &self.hooks {
             hooks
                 .write()
@@ -637,16 +564,6 @@ impl Prepared {
         });
     }
 
-    fn has_original(&self, replacement: &Replacement) -> bool {
-        let mut all = self.replacements.iter();
-        all.any(|(other, ..)| other.original == replacement.original)
-    }
-
-    /// Returns whether a function of that name is replaced.
-    pub fn replaces(&self, name: &str) -> bool {
-        self.replacements.iter().any(|(r, ..)| r.name == name)
-    }
-
     fn probe(&mut self, judge: &Judge<'_>, candidate: Candidate) {
         let def = &candidate.def;
         match judge.probe(def) {
@@ -656,11 +573,6 @@ impl Prepared {
                 .push(skipped(self.module, def.svma, &def.name, reason)),
         }
     }
-}
-
-fn is_named(module: &LoadedModule, start: &str) -> bool {
-    let name = module.file.path.file_name().unwrap_or_default();
-    name.to_string_lossy().starts_with(start)
 }
 
 /// Adds the stubs before system calls to which the displaced instructions of other patches lead. Returns them by

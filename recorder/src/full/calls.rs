@@ -21,7 +21,7 @@ use store::{
 use super::{modules::FoundModule, probing::InOrder};
 use crate::{
     Observer, Result,
-    arm::{Candidate, Filter, candidates},
+    arm::{Candidate, Filter, Place, candidates},
 };
 
 /// Bytes of records of all threads that are gathered before they are written.
@@ -153,7 +153,8 @@ impl Functions {
             if !file.frame_leavers().is_empty() {
                 all.hints.switchers.extend(switchers(module, file));
             }
-            if !filter.considers(&module.path, module.is_system, |name| file.exports(name)) {
+            let place = Place::of(&module.path, file, module.is_system);
+            if !filter.considers(place, module.is_system, |name| file.exports(name)) {
                 continue;
             }
             let found = candidates(file, filter, module.is_system);

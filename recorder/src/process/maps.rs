@@ -13,8 +13,12 @@ pub struct MappedFile {
     pub path: PathBuf,
     /// From its first to its last mapped byte.
     pub range: Range<u64>,
-    /// Offset of its first mapping in the file; 0 if a dynamic linker mapped it.
+    /// Its first mapping.
+    pub first: Range<u64>,
+    /// Offset of that in the file; 0 if a dynamic linker mapped it.
     pub first_offset: u64,
+    /// Device, as the kernel shows it, and inode. The file at the path may be another by now.
+    pub identity: (String, u64),
 }
 
 /// All mappings of a process at one moment.
@@ -102,7 +106,9 @@ impl Maps {
             let file = open.entry(key).or_insert_with(|| MappedFile {
                 path: mapping.path.trim_end_matches(" (deleted)").into(),
                 range: mapping.range.clone(),
+                first: mapping.range.clone(),
                 first_offset: mapping.offset,
+                identity: mapping.file.clone(),
             });
             file.range.end = mapping.range.end;
             if mapping.is_executable() {
@@ -170,6 +176,9 @@ mod tests {
                 ("/usr/lib/libx.so".into(), 0x7f0000006000..0x7f0000008000),
             ]
         );
+        let last = &maps.files()[2];
+        assert_eq!(last.first, 0x7f0000006000..0x7f0000007000);
+        assert_eq!(last.identity, ("fe:00".to_owned(), 13));
         assert_eq!(maps.stack_high(), Some(0x7ffc00021000));
         assert_eq!(maps.ranges().len(), 9);
     }
