@@ -1,14 +1,20 @@
 //! What a thread of the stopped program does for the loader: system calls, and one call of the runtime.
 
-use std::ops::Range;
+use std::{mem, ops::Range};
 
 use agent::shared;
 use debuginfo::Diagnostic;
 
 use super::{Failure, SCRATCH_BYTES};
 use crate::{
-    process::{Mapping, Maps},
-    stop::{Registers, StoppedProcess},
+    process::{
+        Mapping, Maps,
+        status::{may_as_we, why_not_loaded},
+    },
+    stop::{
+        Registers, StoppedProcess,
+        filters::{self, SystemCall},
+    },
 };
 
 pub(super) const READ: i32 = libc::PROT_READ;
@@ -22,23 +28,80 @@ const LONGEST_NAME: usize = 64;
 /// The kernel counts the pages that one munlock covers in 32 bits.
 const UNLOCKED_AT_ONCE: u64 = 1 << 42;
 
+/// The system calls that loading takes, as far as filters may tell them apart: addresses, lengths and descriptors are not known before.
+const CALLS: [SystemCall; 18] = [
+    call(libc::SYS_openat, 2, libc::O_RDWR | libc::O_CLOEXEC),
+    call(libc::SYS_openat, 2, libc::O_RDONLY | libc::O_CLOEXEC),
+    call(libc::SYS_mmap, 2, libc::PROT_NONE),
+    call(libc::SYS_mmap, 2, READ),
+    call(libc::SYS_mmap, 2, READ_WRITE),
+    call(libc::SYS_mmap, 2, READ_EXECUTE),
+    call(libc::SYS_mprotect, 2, READ_WRITE),
+    call(libc::SYS_munlock, 0, 0),
+    call(libc::SYS_munmap, 0, 0),
+    call(libc::SYS_madvise, 2, libc::MADV_DONTDUMP),
+    call(libc::SYS_madvise, 2, libc::MADV_WIPEONFORK),
+    call(libc::SYS_close, 0, 0),
+    call(libc::SYS_getpid, 0, 0),
+    call(libc::SYS_gettid, 0, 0),
+    call(libc::SYS_prctl, 0, libc::PR_GET_TSC),
+    call(libc::SYS_prlimit64, 0, 0),
+    call(libc::SYS_rt_sigaction, 3, 8),
+    call(libc::SYS_sigaltstack, 0, 0),
+];
+
+/// A call with one known argument.
+const fn call(number: i64, argument: usize, value: i32) -> SystemCall {
+    let mut arguments = [0; 6];
+    arguments[argument] = value as u64;
+    SystemCall { number, arguments }
+}
+
 /// A stopped program, and the thread that does the work.
 pub(super) struct Inside<'a> {
     process: &'a mut StoppedProcess,
     tid: i32,
     syscall_at: u64,
+    /// Addresses and lengths of what it has mapped for us.
+    mapped: Vec<(u64, u64)>,
+    /// Descriptors that it has opened for us.
+    opened: Vec<u64>,
 }
 
 impl<'a> Inside<'a> {
     pub fn of(process: &'a mut StoppedProcess) -> Result<Self, Failure> {
-        let none = || Failure::Runtime("the program has no thread that runs".into());
-        let tid = process.tids().first().copied().ok_or_else(none)?;
+        let pid = process.pid();
+        let may = |tid| may_as_we(pid, tid) || filters::allow(tid, &CALLS);
+        let tid = process
+            .worker(may)?
+            .ok_or_else(|| Failure::Runtime(why_not_loaded()))?;
         let syscall_at = syscall_instruction(process)?;
         Ok(Self {
             process,
             tid,
             syscall_at,
+            mapped: Vec::new(),
+            opened: Vec::new(),
         })
+    }
+
+    /// Closes and unmaps what was opened and mapped, except what is to be [kept](Self::keep).
+    ///
+    /// # Errors
+    /// If the thread is gone.
+    pub fn undo(&mut self) -> Result<(), Failure> {
+        for fd in mem::take(&mut self.opened) {
+            self.close(fd)?;
+        }
+        for (at, bytes) in mem::take(&mut self.mapped) {
+            self.unmap(at, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Makes what is mapped at `at` stay whatever happens.
+    pub fn keep(&mut self, at: u64) {
+        self.mapped.retain(|(mapped, _)| *mapped != at);
     }
 
     /// Makes threads forget where a runtime of an earlier recording, at `earlier`, keeps their data. The new runtime
@@ -94,7 +157,11 @@ impl<'a> Inside<'a> {
         (fd, offset): (u64, u64),
     ) -> Result<Result<u64, i32>, Failure> {
         let arguments = [at, bytes, access as u64, flags as u64, fd, offset];
-        self.call(libc::SYS_mmap, arguments)
+        let mapped = self.call(libc::SYS_mmap, arguments)?;
+        let is_over_ours = flags & libc::MAP_FIXED != 0;
+        self.mapped
+            .extend(mapped.ok().filter(|_| !is_over_ours).map(|at| (at, bytes)));
+        Ok(mapped)
     }
 
     fn advise(&mut self, at: u64, bytes: u64, advice: i32) -> Result<(), Failure> {
@@ -139,6 +206,7 @@ impl<'a> Inside<'a> {
     }
 
     pub fn unmap(&mut self, at: u64, bytes: u64) -> Result<(), Failure> {
+        self.keep(at);
         let _ = self.call(libc::SYS_munmap, [at, bytes, 0, 0, 0, 0])?;
         Ok(())
     }
@@ -163,6 +231,9 @@ impl<'a> Inside<'a> {
         }
         let access = READ_WRITE as u64;
         let opened = self.call(libc::SYS_mprotect, [at, bytes, access, 0, 0, 0])?;
+        if opened.is_err() {
+            self.unmap(at, bytes)?;
+        }
         Ok(opened.map(|_| at))
     }
 
@@ -216,6 +287,7 @@ impl<'a> Inside<'a> {
         self.write(scratch, &bytes)?;
         let here = libc::AT_FDCWD as i64 as u64;
         let opened = self.call(libc::SYS_openat, [here, scratch, flags as u64, 0, 0, 0])?;
+        self.opened.extend(opened.ok());
         opened.map_err(|error| {
             let why = format!("the program cannot open {path} (errno {error})");
             let hint = "does it run in another container, or as another user?";
@@ -224,6 +296,7 @@ impl<'a> Inside<'a> {
     }
 
     pub fn close(&mut self, fd: u64) -> Result<(), Failure> {
+        self.opened.retain(|opened| *opened != fd);
         let _ = self.call(libc::SYS_close, [fd, 0, 0, 0, 0, 0])?;
         Ok(())
     }
@@ -267,7 +340,13 @@ impl<'a> Inside<'a> {
 
 fn cannot_map(what: &str, error: i32) -> Failure {
     let why = Diagnostic::new(format!("cannot map {what} (errno {error})"));
-    Failure::Runtime(why.with_hint("is there a limit on virtual memory (ulimit -v)?"))
+    let hint = match error {
+        libc::EEXIST => {
+            "the program has memory there: does it use the legacy layout of addresses (setarch -L)?"
+        }
+        _ => "is there a limit on virtual memory (ulimit -v)?",
+    };
+    Failure::Runtime(why.with_hint(hint))
 }
 
 /// Finds a `syscall` instruction; the kernel's own code has one.

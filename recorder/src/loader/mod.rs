@@ -3,7 +3,7 @@
 //!
 //! The program's own memory is only read, and its threads resume unchanged. Paths, and a stack for the call, lie in
 //! memory that is mapped for this and unmapped again. All other new mappings stay, as they do when Frida loads the
-//! runtime.
+//! runtime, unless loading fails.
 
 mod inside;
 mod keys;
@@ -88,7 +88,12 @@ impl Loader<'_> {
         let (pid, path) = (self.pid, self.shared.path());
         let started = while_stopped(pid, PATIENCE, |process| {
             let mut inside = Inside::of(process)?;
-            self.load_inside(&mut inside, &library, &path)
+            let loaded = self.load_inside(&mut inside, &library, &path);
+            if loaded.is_err() {
+                // Of a program that has ended, nothing is left.
+                let _ = inside.undo();
+            }
+            loaded
         })?;
         Ok(started?)
     }
@@ -131,21 +136,27 @@ impl Loader<'_> {
             .find(|symbol| symbol.linkage == "hs_load")
             .map(|symbol| base + symbol.svma.0)
             .ok_or_else(|| Failure::Runtime("the library has no hs_load".into()))?;
-        let (create, set) = self.keys.map_or((0, 0), |keys| (keys.create, keys.set));
+        let keys = self.keys.unwrap_or_default();
         // struct hs_start
         let start = [
             shared,
-            set,
+            keys.set,
             0,
             base,
             size,
             missing,
             self.entries_only.into(),
             stacks,
-            create,
+            keys.create,
+            keys.delete,
         ];
         inside.write_words(scratch, &start)?;
-        let exports = inside.run(begin, scratch, scratch + SCRATCH_BYTES)?;
+        let ran = inside.run(begin, scratch, scratch + SCRATCH_BYTES);
+        if ran.is_err() {
+            // The C library may already know a function of the runtime: as the destructor of a key that has a value.
+            inside.keep(base);
+        }
+        let exports = ran?;
         if exports < FIRST_ADDRESS {
             let why = format!("the runtime's check {exports} failed");
             return Err(Failure::Runtime(why.into()));

@@ -8,6 +8,8 @@ use std::{
     time::Duration,
 };
 
+use debuginfo::Diagnostic;
+
 use super::ending;
 use crate::stop::procfs;
 use crate::{
@@ -248,6 +250,21 @@ pub fn may_sleep(pid: i32, tid: u32) -> bool {
     })
 }
 
+/// Returns whether thread `tid` of process `pid` may make the system calls that we may make: it is in no sandbox, or only in one that holds
+/// for us too, such as a container.
+pub fn may_as_we(pid: i32, tid: i32) -> bool {
+    let found = Seccomp::of_thread(pid, tid);
+    found.mode != Seccomp::STRICT && found <= Seccomp::of(std::process::id() as i32)
+}
+
+/// Returns why nothing can be loaded into a program none of whose threads may make the system calls for it: the first could end it.
+pub fn why_not_loaded() -> Diagnostic {
+    Diagnostic::new(
+        "it is in a sandbox (seccomp), in which system calls that loading takes are forbidden, or may be",
+    )
+    .with_hint("start it with hindsight record or hindsight start instead")
+}
+
 /// Returns the name of thread `tid` of process `pid`, zero-padded.
 pub fn thread_name(pid: i32, tid: u32) -> Option<[u8; 16]> {
     let text = std::fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
@@ -280,6 +297,12 @@ impl Seccomp {
             Some(Self::parse(&status))
         });
         found.max().unwrap_or_default()
+    }
+
+    /// Returns the restriction of thread `tid` of `pid`. One that has ended has none.
+    pub fn of_thread(pid: i32, tid: i32) -> Self {
+        let status = procfs::text(format!("/proc/{pid}/task/{tid}/status"));
+        status.map_or_else(|_| Self::default(), |status| Self::parse(&status))
     }
 
     fn parse(status: &str) -> Self {

@@ -44,9 +44,16 @@ impl BringIn<'_> {
         let pid = self.target.pid;
         let limits = Lifted::of(pid, self.reserved_bytes()).map_err(|why| self.refused(why))?;
         let before = read_maps(pid)?;
-        let prepared = match host {
-            Some(host) => self.by_frida(host, modules, armer, plan)?,
-            None => self.by_loader(modules, armer, plan)?,
+        let brought = match host {
+            Some(host) => self.by_frida(host, modules, armer, plan),
+            None => self.by_loader(modules, armer, plan),
+        };
+        let prepared = match brought {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                self.settle_rest(limits, &before);
+                return Err(error);
+            }
         };
         // Frida leaves some libraries that its agent needed, and memory.
         let after = read_maps(pid)?;
@@ -55,19 +62,25 @@ impl BringIn<'_> {
         self.shared.set_foreign(&foreign);
         let (space_bytes, data_bytes) = self.counted(&foreign, &before, &after);
         // The limits already account for what an earlier recording has left.
-        let was_there = |range: &Range<u64>| {
-            before
-                .mappings
-                .iter()
-                .any(|had| had.range.start == range.start)
-        };
-        let new = foreign.iter().filter(|range| !was_there(range));
+        let new = foreign.iter().filter(|range| !begins_in(&before, range));
         let new_bytes = new.map(|range| range.end - range.start).sum();
         let data_bytes = limits
             .settle(new_bytes, data_bytes)
             .map_err(Error::system("set the program's limits on memory"))?;
         self.shared.set_reserved(space_bytes, data_bytes);
         Ok(prepared)
+    }
+
+    /// Sets the limits of a program that cannot be recorded, but may run on: what could not be unmapped still counts.
+    fn settle_rest(&self, limits: Lifted, before: &Maps) {
+        // A program that is gone needs no limits.
+        let after = read_maps(self.target.pid).unwrap_or_default();
+        let foreign = self.foreign(before, &after);
+        let left = foreign
+            .iter()
+            .filter(|range| begins_in(&after, range) && !begins_in(before, range));
+        let left_bytes = left.map(|range| range.end - range.start).sum();
+        let _ = limits.settle(left_bytes, 0);
     }
 
     /// Returns how much address space is about to be reserved.
@@ -162,17 +175,8 @@ impl BringIn<'_> {
         plan: &mut Plan,
     ) -> Result<Vec<Prepared>> {
         let pid = self.target.pid;
-        // In a program with shared libraries, functions of its own may have the names of the C library.
-        let exe = &self.target.exe;
-        let of_program = modules
-            .loaded
-            .iter()
-            .find(|module| module.file.path == *exe);
-        let is_alone = of_program
-            .and_then(|module| module.elf.as_deref())
-            .is_none_or(|elf| elf.needed().is_empty());
-        armer.goes_by(self.target.way, is_alone.then_some(exe.as_path()));
-        let entries_only = !unwinders_can_be_told(modules.loaded.iter());
+        armer.goes_by(self.target.way);
+        let entries_only = !unwinders_can_be_told(pid, &modules.loaded);
         let loader = Loader {
             pid,
             way: self.target.way,
@@ -261,4 +265,10 @@ impl BringIn<'_> {
         armer.runtime_started(started);
         Ok(prepared)
     }
+}
+
+/// Returns whether a mapping begins where `range` does.
+fn begins_in(maps: &Maps, range: &Range<u64>) -> bool {
+    let mut mappings = maps.mappings.iter();
+    mappings.any(|mapping| mapping.range.start == range.start)
 }

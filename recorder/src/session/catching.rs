@@ -3,7 +3,7 @@
 
 use crate::{
     process::status::may_sleep,
-    stop::{StopError, StoppedProcess, ptrace},
+    stop::{StopError, StoppedProcess},
 };
 
 /// Memory for the stack of the runtime's code. It is mapped meanwhile.
@@ -48,7 +48,9 @@ impl Catching {
     }
 
     fn run(self, start: u64, process: &mut StoppedProcess) -> Result<bool, StopError> {
-        let Some(tid) = able(process) else {
+        let pid = process.pid();
+        // It may make any system call.
+        let Some(tid) = process.worker(|tid| may_sleep(pid, tid as u32))? else {
             return Ok(false);
         };
         let Some(stack) = self.map_stack(tid, process)? else {
@@ -68,14 +70,4 @@ impl Catching {
         let stack = process.system_call(tid, self.syscall, libc::SYS_mmap, map)?;
         Ok((stack as i64 > 0).then_some(stack))
     }
-}
-
-/// Returns a thread that merely was interrupted, so that no signal on its way to it is changed, and that may make any system call.
-fn able(process: &StoppedProcess) -> Option<i32> {
-    let is_able = |tid: &i32| {
-        let info = ptrace::stop_info(*tid);
-        info.is_ok_and(|info| info.si_code >> 8 == libc::PTRACE_EVENT_STOP)
-            && may_sleep(process.pid(), *tid as u32)
-    };
-    process.tids().into_iter().find(is_able)
 }

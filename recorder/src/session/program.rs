@@ -18,6 +18,7 @@ use crate::{
         ExitWatch, Maps, Way,
         executable::{find_in_path, is_elf, refuse_other_elf},
         spawn,
+        status::{Seccomp, why_not_loaded},
     },
     signals,
     stop::procfs,
@@ -133,7 +134,8 @@ impl Running {
             };
             Error::Attach { pid, reason }
         })?;
-        let way = way_into(&exe)?;
+        let exe = without_mark(exe);
+        let way = way_into_running(pid, &exe)?;
         check_mapped(&exe, &read_maps(pid)?)?;
         if way == Way::LoaderForGo {
             let reason = Diagnostic::new(
@@ -143,6 +145,7 @@ impl Running {
             return Err(Error::Attach { pid, reason });
         }
         has_no_tracer(pid)?;
+        is_within_reach(pid).map_err(|reason| Error::Attach { pid, reason })?;
         let argv = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words = argv
             .split(|byte| *byte == 0)
@@ -192,6 +195,23 @@ fn has_no_tracer(pid: i32) -> Result<()> {
         return Err(Error::Attach { pid, reason });
     }
     Ok(())
+}
+
+/// Checks that a running program can be loaded into and followed, before it does anything for that.
+fn is_within_reach(pid: i32) -> Result<(), Diagnostic> {
+    if procfs::pid_namespaces(pid) > procfs::pid_namespaces("self") {
+        let why =
+            "it is in a PID namespace of its own (a container), where its threads have other ids";
+        let hint = "run Hindsight inside that namespace (nsenter, docker exec)";
+        return Err(Diagnostic::new(why).with_hint(hint));
+    }
+    // One that has ended meanwhile has no threads.
+    let tids = procfs::tasks(pid).unwrap_or_default();
+    let may_load = |tid: &i32| Seccomp::of_thread(pid, *tid).mode != Seccomp::STRICT;
+    match tids.is_empty() || tids.iter().any(may_load) {
+        true => Ok(()),
+        false => Err(why_not_loaded()),
+    }
 }
 
 /// Time limit for a tracer that was killed to end: the kernel takes down its memory first.
@@ -246,6 +266,25 @@ pub(crate) fn way_into(exe: &Path) -> Result<Way> {
         return Err(has_sanitizer(exe, sanitizer));
     }
     Way::of(&module).map_err(refuse)
+}
+
+/// Returns the path of a file to which the kernel has added that it was removed or replaced.
+fn without_mark(path: PathBuf) -> PathBuf {
+    let unmarked = path
+        .to_str()
+        .and_then(|text| text.strip_suffix(" (deleted)"));
+    unmarked.map(PathBuf::from).unwrap_or(path)
+}
+
+/// As [`way_into`], for what a process runs: by now another file may be at the path of its executable.
+fn way_into_running(pid: i32, exe: &Path) -> Result<Way> {
+    way_into(Path::new(&format!("/proc/{pid}/exe"))).map_err(|error| match error {
+        Error::Unsupported { reason, .. } => Error::Unsupported {
+            path: exe.to_owned(),
+            reason,
+        },
+        error => error,
+    })
 }
 
 /// Returns why the program in a file cannot be recorded, as far as its file tells. `None`: it can be, or it is a script, or it is not

@@ -84,6 +84,10 @@ impl Session {
         }
         self.copies.last = Instant::now();
         self.copies.counted = self.copies.last;
+        if !self.target.spawned {
+            // `--for` counts from the first call that can be recorded.
+            self.so_far.began = self.copies.last;
+        }
         self.target.kill_on_drop = false;
         self.note_snapshot(snapshot)?;
         self.note_changed(changed)

@@ -50,6 +50,23 @@ pub enum StopError {
         "thread {tid} is inside a system call that the kernel may restart, and no syscall instruction ends at {address:#x}"
     )]
     RestartPending { tid: i32, address: u64 },
+    #[error(
+        "thread {tid} of process {pid} got {signal} at {address:#x}, in what it was to run for Hindsight"
+    )]
+    Faulted {
+        pid: i32,
+        tid: i32,
+        signal: String,
+        address: u64,
+    },
+    #[error(
+        "thread {tid} of process {pid} was to run something for Hindsight, and was not done after {patience:?}"
+    )]
+    NotDone {
+        pid: i32,
+        tid: i32,
+        patience: Duration,
+    },
     #[error("{operation} {len} bytes at {address:#x} of process {pid}")]
     Memory {
         pid: i32,
@@ -88,7 +105,7 @@ impl StopError {
                 "run as that user or as root (a program with set-uid or file capabilities, or a container without \
                  CAP_SYS_PTRACE, needs root outside)",
             ),
-            Self::NotStopping { .. } => Some("try again"),
+            Self::NotStopping { .. } | Self::NotDone { .. } => Some("try again"),
             _ => None,
         }
     }

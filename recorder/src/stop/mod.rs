@@ -18,6 +18,7 @@
 
 mod calls;
 mod error;
+pub(crate) mod filters;
 mod frames;
 pub(crate) mod memory;
 pub(crate) mod procfs;

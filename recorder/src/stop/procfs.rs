@@ -1,5 +1,6 @@
 //! Reads information about the threads of a process from /proc.
 
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -77,6 +78,13 @@ pub(crate) fn thread_group(tid: i32) -> Option<i32> {
 pub(crate) fn parent(pid: i32) -> Option<i32> {
     let status = text(format!("/proc/{pid}/status")).ok()?;
     field(&status, "PPid:")?.parse().ok()
+}
+
+/// Returns how many PID namespaces below that of /proc, and including it, a process (a number or `self`) has an id in; `None` if the
+/// kernel has no such namespaces.
+pub(crate) fn pid_namespaces(process: impl Display) -> Option<usize> {
+    let status = text(format!("/proc/{process}/status")).ok()?;
+    Some(field(&status, "NSpid:")?.split_whitespace().count())
 }
 
 /// Returns the effective user of a process.

@@ -12,6 +12,11 @@ pub(crate) use exact::ptrace::{
 };
 use libc::{c_long, c_void, siginfo_t, user_regs_struct};
 
+use super::filters::Instruction;
+
+/// ptrace(2); the libc crate does not have it.
+const PTRACE_SECCOMP_GET_FILTER: libc::c_uint = 0x420c;
+
 type Result<T> = io::Result<T>;
 
 /// Starts tracing `tid` without stopping it.
@@ -52,6 +57,39 @@ pub(crate) fn has_untold_trap(tid: i32) -> bool {
         }
         from.off += AT_ONCE as u64;
     }
+}
+
+/// Returns the signals that a stopped thread blocks: bit 0 is signal 1. In a call that blocks others meanwhile (`sigsuspend`), those that
+/// it will block afterwards.
+pub(crate) fn blocked_signals(tid: i32) -> Result<u64> {
+    let mut mask = 0u64;
+    let at = &raw mut mask as usize;
+    request(libc::PTRACE_GETSIGMASK, tid, mem::size_of::<u64>(), at)?;
+    Ok(mask)
+}
+
+/// Sets the signals that a stopped thread blocks.
+pub(crate) fn set_blocked_signals(tid: i32, mask: u64) -> Result<()> {
+    let at = &raw const mask as usize;
+    request(libc::PTRACE_SETSIGMASK, tid, mem::size_of::<u64>(), at)
+}
+
+/// Returns filter number `index` of a stopped thread's sandbox, from 0, the newest.
+///
+/// # Errors
+/// ENOENT: there are fewer. Others: the kernel shows none, or only to a privileged user.
+pub(crate) fn seccomp_filter(tid: i32, index: u64) -> Result<Vec<Instruction>> {
+    let ask = |to: *mut Instruction| {
+        // SAFETY: without a pointer the kernel only counts; otherwise there is room for as many as it has counted.
+        match unsafe { libc::ptrace(PTRACE_SECCOMP_GET_FILTER, tid, index, to) } {
+            -1 => Err(io::Error::last_os_error()),
+            count => Ok(count as usize),
+        }
+    };
+    let mut filter = vec![Instruction::default(); ask(std::ptr::null_mut())?];
+    let count = ask(filter.as_mut_ptr())?;
+    filter.truncate(count);
+    Ok(filter)
 }
 
 pub(crate) fn set_rip(tid: i32, value: u64) -> Result<()> {
@@ -131,14 +169,25 @@ pub(crate) fn cont_to_call(tid: i32, signal: i32) -> Result<()> {
 /// Returns the number of the system call that a thread is about to make; `None` at its end, if it is one of 32-bit code,
 /// and before Linux 5.3.
 pub(crate) fn call_entered(tid: i32) -> Option<u64> {
-    const GET_SYSCALL_INFO: u32 = 0x420e;
     const ENTRY: u64 = 1;
     const X86_64: u64 = 0xc000_003e;
-    // struct ptrace_syscall_info: op and architecture, ip, sp, number, six arguments.
+    let info = call_info(tid)?;
+    (info[0] & 0xff == ENTRY && info[0] >> 32 == X86_64).then_some(info[3])
+}
+
+/// Returns whether a thread has stopped at the end of a system call; false before Linux 5.3.
+pub(crate) fn has_left_call(tid: i32) -> bool {
+    const EXIT: u64 = 2;
+    call_info(tid).is_some_and(|info| info[0] & 0xff == EXIT)
+}
+
+/// Returns struct `ptrace_syscall_info`: op and architecture, ip, sp, number, six arguments.
+fn call_info(tid: i32) -> Option<[u64; 11]> {
+    const GET_SYSCALL_INFO: u32 = 0x420e;
     let mut info = [0u64; 11];
     let len = mem::size_of_val(&info);
     request(GET_SYSCALL_INFO, tid, len, info.as_mut_ptr() as usize).ok()?;
-    (info[0] & 0xff == ENTRY && info[0] >> 32 == X86_64).then_some(info[3])
+    Some(info)
 }
 
 /// A state change of a tracee.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use libc::c_int;
 
+use super::calls::LONGEST_RUN;
 use super::frames::interrupted;
 use super::memory::Memory;
 use super::restart::{ask_for_restart, may_restart};
@@ -172,6 +173,41 @@ impl StoppedProcess {
     pub fn regs(&self, tid: i32) -> Result<Registers, StopError> {
         self.check_stopped(tid)?;
         ptrace::registers(tid).map_err(|source| self.failed("read the registers", tid, source))
+    }
+
+    /// Chooses a thread to run something for us, among those that `may`: one that was merely interrupted. If each was stopped on its way to
+    /// a signal, the first one takes its signal now, since only then does the kernel pass on what came with it.
+    ///
+    /// # Errors
+    /// If the signal ends the process.
+    pub(crate) fn worker(&mut self, may: impl Fn(i32) -> bool) -> Result<Option<i32>, StopError> {
+        let tids = self.tids();
+        let mut interrupted = tids.iter().filter(|tid| is_interrupted(**tid));
+        if let Some(tid) = interrupted.find(|tid| may(**tid)) {
+            return Ok(Some(*tid));
+        }
+        // The owner of borrowed threads passes their signals on.
+        let other = tids.iter().find(|tid| !self.is_borrowed && may(**tid));
+        let Some(tid) = other.copied() else {
+            return Ok(None);
+        };
+        self.take_signal(tid)?;
+        Ok(Some(tid))
+    }
+
+    /// Lets a thread take the signal that it was stopped with. It is stopped again before the first instruction of the signal's handler.
+    fn take_signal(&mut self, tid: i32) -> Result<(), StopError> {
+        let deadline = Instant::now() + LONGEST_RUN;
+        while let Some(&Thread::Receiving { signal }) = self.threads.get(&tid) {
+            self.set_thread(tid, Thread::Stopping);
+            // The interrupt comes before the next signal.
+            ptrace::interrupt(tid)
+                .and_then(|()| ptrace::cont(tid, signal))
+                .map_err(|source| self.failed("resume", tid, source))?;
+            self.next_stop(tid, deadline)?;
+            self.set_thread(tid, observe(tid));
+        }
+        self.check_stopped(tid)
     }
 
     /// Makes a thread continue at `address`. If it is in a system call that the kernel may restart, `address` must be
@@ -433,6 +469,11 @@ impl Drop for StoppedProcess {
             let _ = ptrace::detach(tid, signal);
         }
     }
+}
+
+/// Returns whether a thread was merely interrupted, and not stopped on its way to a signal.
+fn is_interrupted(tid: i32) -> bool {
+    matches!(observe(tid), Thread::Interrupted { .. })
 }
 
 /// Determines whether a thread has stopped, and why.
