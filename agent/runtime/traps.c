@@ -1,9 +1,12 @@
 /* Traps of live control, once the process that set them is gone.
  *
  * While it lives, it traces the program and no trap gets here. The kernel
- * releases the program when it dies; its guardian then removes the traps, and
- * a thread that runs into one before that waits here. The program's own traps
- * work as they do without us.
+ * releases the program when it dies, and passes on the trap at which a thread
+ * stood. Its guardian then removes the traps, and a thread that runs into one
+ * before that waits here. The program's own traps work as they do without us.
+ *
+ * All signals are blocked here: a handler of the program that ran into a trap
+ * now, with SIGTRAP blocked, would end it.
  *
  * Rules of this file: as in runtime.c. It is a signal handler.
  */
@@ -17,7 +20,11 @@
 #include <ucontext.h>
 
 #define TRAP_OF_KERNEL 0x80 /* si_code of int3 */
+#define TRAP_OF_INT1 1 /* or of a debug trap whose reason is lost */
+#define TRAP_OF_STEP 2
 #define TRAP_OF_DEBUG_REGISTER 4
+#define TRAP_FLAG 0x100
+#define INT1 0xf1
 
 struct kernel_sigaction
 {
@@ -53,6 +60,28 @@ recorder_is_gone (void)
   return (owner & FUTEX_OWNER_DIED) != 0 || (owner & FUTEX_TID_MASK) == 0;
 }
 
+/* A step or a watched access. The kernel leaves both on when the recorder dies.
+ * It ends the step before this handler, and hides the trap flag from it: one
+ * that shows is the program's own. */
+static int
+is_left_over (const siginfo_t * info, const greg_t * registers)
+{
+  uint64_t at = (uint64_t) registers[REG_RIP];
+  switch (info->si_code)
+  {
+    case TRAP_OF_DEBUG_REGISTER:
+      return 1;
+    case TRAP_OF_STEP:
+      return !(registers[REG_EFL] & TRAP_FLAG);
+    case TRAP_OF_INT1:
+      /* The page before may not be there. */
+      return !(registers[REG_EFL] & TRAP_FLAG)
+          && ((at & 0xfff) == 0 || *(const uint8_t *) (at - 1) != INT1);
+    default:
+      return 0;
+  }
+}
+
 /* The recorder installs it once Frida, which has its own handler while it is
  * loaded, has left. */
 void
@@ -62,7 +91,7 @@ hs_on_trap (int signal, siginfo_t * info, void * context)
   struct kernel_sigaction usual = { 0, 0, 0, 0 };
   if (recorder_is_gone ())
   {
-    if (info->si_code == TRAP_OF_DEBUG_REGISTER)
+    if (is_left_over (info, interrupted->uc_mcontext.gregs))
       return;
     if (info->si_code == TRAP_OF_KERNEL)
     {

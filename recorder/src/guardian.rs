@@ -213,6 +213,8 @@ fn unhook_in_the_end(pid: i32, written: &Told, watch: &ExitWatch) -> Result<()> 
 
 fn unhook(pid: i32, written: &Told) -> Result<()> {
     while_stopped(pid, PATIENCE, |process| {
+        // The kernel leaves debug registers set when a tracer is gone: each access would raise a signal.
+        process.clear_debug_registers();
         for (&address, &original) in &written.traps {
             let mut found = [0];
             let is_ours = process.read(address, &mut found).is_ok() && found == [TRAP];
@@ -220,8 +222,6 @@ fn unhook(pid: i32, written: &Told) -> Result<()> {
                 process.write(address, &[original])?;
             }
         }
-        // The kernel leaves debug registers set when a tracer is gone: each access would raise a signal.
-        process.clear_debug_registers();
         take_back(&written.patches, process)
     })??;
     Ok(())

@@ -289,11 +289,11 @@ impl Tracer {
                 if let Some(family) = &mut self.family {
                     family.may_have_process(&self.tracee, tid);
                 }
-                self.went_on_unless_held(tid);
+                self.goes_on_after(tid, event);
             }
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
                 self.has_child(tid, event);
-                self.went_on_unless_held(tid);
+                self.goes_on_after(tid, event);
             }
             libc::PTRACE_EVENT_EXEC if self.family.is_some() => self.program_executes(tid),
             libc::PTRACE_EVENT_EXEC => self.became_another_program(tid),
@@ -358,10 +358,14 @@ impl Tracer {
         }
     }
 
-    /// Resumes a thread after an event that concerns other processes or threads. A held thread stays halted.
-    pub fn went_on_unless_held(&mut self, tid: Tid) {
-        if !self.tracee.is_held {
-            self.go_on(tid);
+    /// Resumes a thread after an event that concerns other processes or threads, which is in the middle of a system call. If all
+    /// threads are to be halted, it halts at the end of that call.
+    fn goes_on_after(&mut self, tid: Tid, event: i32) {
+        match event {
+            _ if !self.tracee.is_held => self.go_on(tid),
+            // That call ends no sooner than the child executes a program or ends.
+            libc::PTRACE_EVENT_VFORK => {}
+            _ => self.tracee.end_system_call(&self.probes, tid),
         }
     }
 
@@ -462,6 +466,8 @@ impl Tracer {
         self.probes.unbind_all();
         self.breakpoints.unwind_targets = Default::default();
         self.calls.forget_places();
+        // It was in the memory of the program before.
+        self.breakpoints.orphan_handler = None;
         if !self.tracee.is_held {
             self.go_on(tid);
         }
@@ -469,7 +475,12 @@ impl Tracer {
 
     /// Removes all traps and releases the program.
     pub fn detach(&mut self) {
-        let _ = self.hold();
+        // After a failure, those that have stopped are held. A panic may have left some held before.
+        let _ = match self.tracee.is_held {
+            true => self.hold(),
+            false => self.hold_for_calls().map(|_| ()),
+        };
+        self.let_copies_go();
         // A failure does no harm: without traps, nothing calls the handler.
         let _ = self
             .breakpoints

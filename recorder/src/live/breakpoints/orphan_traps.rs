@@ -11,7 +11,7 @@ use crate::{
         error::{LiveError, LiveResult},
         event_loop::Tracer,
         model::Tid,
-        remote_call::RemoteCalls,
+        remote_call::{RemoteCalls, syscall::is_within_call},
         tracee::{Tracee, machine::RED_ZONE},
     },
     process::status,
@@ -41,6 +41,16 @@ impl TrapHandler {
             restorer: address("hs_trap_return")?,
         })
     }
+
+    /// Returns the words of the kernel's `struct sigaction` that install it. It blocks all signals: a handler of the program that
+    /// ran into a trap within it would find SIGTRAP blocked, and the kernel would end the program.
+    fn action(self) -> [u64; 4] {
+        const SA_SIGINFO: u64 = 4;
+        const SA_RESTORER: u64 = 0x0400_0000;
+        const SA_ONSTACK: u64 = 0x0800_0000;
+        let flags = SA_SIGINFO | SA_RESTORER | SA_ONSTACK;
+        [self.handler, flags, self.restorer, u64::MAX]
+    }
 }
 
 fn words_of(bytes: &[u8; ACTION_BYTES]) -> [u64; 4] {
@@ -54,16 +64,31 @@ fn words_of(bytes: &[u8; ACTION_BYTES]) -> [u64; 4] {
 impl Tracer {
     /// Installs the handler for leftover traps, unless the program handles SIGTRAP itself.
     pub fn handle_orphan_traps(&mut self, handler: TrapHandler) -> LiveResult<()> {
-        const SA_SIGINFO: u64 = 4;
-        const SA_RESTORER: u64 = 0x0400_0000;
-        const SA_ONSTACK: u64 = 0x0800_0000;
         if self.tracee.handles(libc::SIGTRAP) {
             return Ok(());
         }
-        let flags = SA_SIGINFO | SA_RESTORER | SA_ONSTACK;
-        self.set_action([handler.handler, flags, handler.restorer, 0])?;
+        self.set_action(handler.action())?;
         self.breakpoints.orphan_handler = Some(handler);
         Ok(())
+    }
+
+    /// Installs the handler again if it is gone: the kernel removes it when a thread that blocks SIGTRAP traps. `tid` is halted.
+    pub fn keep_orphan_handler(&mut self, tid: Tid) {
+        let Some(ours) = self.breakpoints.orphan_handler else {
+            return;
+        };
+        let is_there = self.tracee.handles(libc::SIGTRAP) || self.tracee.ignores(libc::SIGTRAP);
+        // A sandbox may kill the program for the call.
+        if is_there || !status::may_sleep(self.tracee.pid, tid as u32) {
+            return;
+        }
+        let stopped = self.tracee.stopped(tid);
+        if stopped.is_ok_and(|stopped| !is_within_call(&stopped)) {
+            // Without it the program works as well, as long as we live.
+            let _ = self
+                .calls
+                .trap_action(&mut self.tracee, tid, Some(ours.action()));
+        }
     }
 
     /// Sets the program's SIGTRAP action: the words of the kernel's `struct sigaction`.
@@ -98,9 +123,7 @@ impl Breakpoints {
         let Some(ours) = self.orphan_handler.take() else {
             return Ok(());
         };
-        let mut threads = tracee.threads.iter();
-        let halted = threads.find(|(_, thread)| thread.is_halted());
-        let tid = *halted.ok_or(LiveError::Ended)?.0;
+        let tid = tracee.worker().ok_or(LiveError::NotStopping)?;
         if calls.trap_handler(tracee, tid)? == ours.handler {
             calls.trap_action(tracee, tid, Some([0; 4]))?;
         }

@@ -267,6 +267,11 @@ impl Sites {
         ))
     }
 
+    /// Returns where traps and jumps are, or have been.
+    pub fn places(&self) -> impl Iterator<Item = u64> {
+        self.by_address.values().map(|site| site.patched_at)
+    }
+
     /// Removes a user. The trap goes with the last user. A jump there must already be gone.
     pub fn remove(&mut self, memory: &LiveMemory, address: u64, user: User) {
         let Some(site) = self.by_address.get_mut(&address) else {

@@ -12,6 +12,7 @@ use crossbeam::channel::Sender;
 use debuginfo::Diagnostic;
 use exact::abi::Arguments;
 
+use self::syscall::is_at_event;
 use crate::{
     live::{
         breakpoints::sites::TRAP,
@@ -79,6 +80,11 @@ impl Tracer {
         if call.integers.len() > 6 || call.floats.len() > 8 {
             let message = "a function is called with at most 6 whole numbers or pointers and 8 floating point numbers";
             return Err(LiveError::Call(message.into()));
+        }
+        // The call that it is in would put its result into the function's registers, and lose it.
+        if is_at_event(&self.tracee.stopped(tid)?) {
+            let what = "the thread is in a system call that makes a process or executes a program";
+            return Err(LiveError::Call(what.into()));
         }
         let back = self.call_return()?;
         let stopped = self.tracee.stopped(tid)?;

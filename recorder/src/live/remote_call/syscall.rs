@@ -1,6 +1,10 @@
 //! Makes threads of the program execute system calls for us, such as mapping memory within reach of code.
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    thread,
+    time::{Duration, Instant},
+};
 
 use crate::{
     live::{
@@ -8,10 +12,13 @@ use crate::{
         event_loop::Tracer,
         model::Tid,
         remote_call::RemoteCalls,
-        tracee::{Tracee, stopped::Stopped},
+        tracee::{Tracee, hold::STOP_PATIENCE, stopped::Stopped},
     },
     process::Maps,
 };
+
+/// How long threads run on that were all within system calls of their own.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Memory for slots, mapped at once; pages are allocated when touched.
 const SLOT_REGION_BYTES: u64 = 16 << 20;
@@ -21,25 +28,42 @@ impl Tracer {
     pub fn system_call(&mut self, number: u64, arguments: [u64; 6]) -> LiveResult<u64> {
         let at = self.calls.syscall_instruction(&self.tracee)?;
         let was_holding = self.tracee.is_held;
-        if !was_holding {
-            let held = self.hold();
-            held.inspect_err(|_| self.release())?;
-        }
-        let halted = self
-            .tracee
-            .threads
-            .keys()
-            .filter_map(|tid| self.tracee.stopped(*tid).ok())
-            .find(|stopped| !is_within_call(stopped))
-            .map(|stopped| stopped.tid());
-        let result = match halted {
-            Some(tid) => self.tracee.system_call_in(tid, at, number, arguments),
-            None => Err(LiveError::Ended),
-        };
+        let worker = self.hold_for_calls();
+        let result = worker.and_then(|tid| self.tracee.system_call_in(tid, at, number, arguments));
         if !was_holding {
             self.release();
         }
         result
+    }
+
+    /// Halts all threads, and returns one that can make system calls for us. If each one is within a call of its own, they run
+    /// on for a moment. They are held after a failure too.
+    ///
+    /// # Errors
+    /// The program has ended, or its threads do not stop outside of system calls.
+    pub fn hold_for_calls(&mut self) -> LiveResult<Tid> {
+        let was_holding = self.tracee.is_held;
+        let deadline = Instant::now() + STOP_PATIENCE;
+        loop {
+            if !was_holding {
+                self.hold()?;
+            }
+            if let Some(tid) = self.tracee.worker() {
+                return Ok(tid);
+            }
+            if self.done || self.tracee.threads.is_empty() {
+                return Err(LiveError::Ended);
+            }
+            // Threads that are stopped for the user, or whose event is being handled, stay where they are.
+            let (threads, busy) = (&self.tracee.threads, &self.tracee.busy);
+            let mut held = threads.iter().filter(|(_, thread)| thread.is_held());
+            let may_run_on = !was_holding && held.any(|(tid, _)| !busy.contains(tid));
+            if !may_run_on || Instant::now() > deadline {
+                return Err(LiveError::NotStopping);
+            }
+            self.release();
+            thread::sleep(PAUSE);
+        }
     }
 
     /// Maps memory for us within reach of `near`.
@@ -128,6 +152,15 @@ impl RemoteCalls {
 }
 
 impl Tracee {
+    /// Returns a halted thread that can make system calls for us.
+    pub fn worker(&self) -> Option<Tid> {
+        let tids = self.threads.keys();
+        let mut halted = tids.filter_map(|tid| self.stopped(*tid).ok());
+        let worker = halted.find(|stopped| !is_within_call(stopped))?;
+        Some(worker.tid())
+    }
+
+    /// Makes a halted thread execute a system call. It is not within one: the end of its own would overwrite `rax`.
     fn system_call_in(
         &mut self,
         tid: Tid,
@@ -149,6 +182,7 @@ impl Tracee {
         (registers.rdi, registers.rsi, registers.rdx) = (rdi, rsi, rdx);
         (registers.r10, registers.r8, registers.r9) = (r10, r8, r9);
         stopped.set_registers(&registers).map_err(failed)?;
+        let blocked = stopped.hear_traps();
         let mut result = Err(LiveError::Ended);
         while let Ok(step) = self.stopped(tid)?.step(0) {
             let signal = step.signal()?;
@@ -168,6 +202,7 @@ impl Tracee {
             }
         }
         let stopped = self.stopped(tid)?;
+        stopped.hear_as_before(blocked);
         stopped.set_registers(&saved).map_err(failed)?;
         result
     }
@@ -184,13 +219,24 @@ impl Tracee {
 }
 
 /// Returns whether a halted thread has stopped inside a system call, such as one that makes a thread: its end will overwrite `rax`.
-pub(super) fn is_within_call(stopped: &Stopped<'_>) -> bool {
-    // Bits of ptrace(2): a stop before or after a call, and those for events other than PTRACE_EVENT_STOP.
+pub(crate) fn is_within_call(stopped: &Stopped<'_>) -> bool {
+    // A stop before or after a call (ptrace(2)).
     const AT_CALL: i32 = libc::SIGTRAP | 0x80;
-    const EVENTS: std::ops::RangeInclusive<i32> = 1..=libc::PTRACE_EVENT_SECCOMP;
-    stopped.info().is_ok_and(|info| {
-        let is_event = EVENTS.contains(&(info.si_code >> 8));
-        info.si_signo == libc::SIGTRAP
-            && (is_event || matches!(info.si_code, AT_CALL | libc::SIGTRAP))
+    stopped.info().is_ok_and(|info| match info.si_code {
+        _ if info.si_signo != libc::SIGTRAP => false,
+        AT_CALL => !stopped.has_left_call(),
+        libc::SIGTRAP => true,
+        code => is_event(code),
     })
+}
+
+/// Returns whether a halted thread has stopped inside a system call that makes a thread or a process, or executes a program.
+pub(super) fn is_at_event(stopped: &Stopped<'_>) -> bool {
+    let info = stopped.info();
+    info.is_ok_and(|info| info.si_signo == libc::SIGTRAP && is_event(info.si_code))
+}
+
+/// Returns whether this is the code of a stop for an event other than `PTRACE_EVENT_STOP`, which comes after a call (ptrace(2)).
+fn is_event(code: i32) -> bool {
+    (1..=libc::PTRACE_EVENT_SECCOMP).contains(&(code >> 8))
 }

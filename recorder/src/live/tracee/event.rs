@@ -90,7 +90,13 @@ impl Decoding<'_> {
                 }
             }
             TRAP_TRACE | TRAP_HWBKPT | ENTERED_HANDLER => Event::Stepped,
-            SI_KERNEL => self.trap(&stopped).unwrap_or(plain),
+            SI_KERNEL => {
+                let event = self.trap(&stopped).unwrap_or(plain);
+                if let (Event::Trap { .. }, Some(info)) = (&event, info) {
+                    settle(&stopped, info);
+                }
+                event
+            }
             TRAP_BRKPT => self.without_reason(tid, &stopped).unwrap_or(plain),
             _ => plain,
         }
@@ -134,6 +140,14 @@ impl Decoding<'_> {
             address: site.address,
         })
     }
+}
+
+/// Makes the SIGTRAP of a trap that was handled one of a step. If we die, the thread receives it, and the runtime's handler would move
+/// the thread back to the trap, where it already is.
+fn settle(stopped: &Stopped<'_>, mut info: libc::siginfo_t) {
+    info.si_code = TRAP_TRACE;
+    // On failure the thread was killed; its end will be reported.
+    let _ = stopped.set_info(&info);
 }
 
 fn is_fault(signal: i32) -> bool {

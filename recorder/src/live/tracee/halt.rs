@@ -52,6 +52,10 @@ impl Tracer {
             return;
         }
         self.abandon_plan(tid);
+        // A signal that is about to be delivered must stay as it is.
+        if !matches!(reason, Reason::Signal { .. }) {
+            self.keep_orphan_handler(tid);
+        }
         let was_holding = self.tracee.is_held;
         let holds = !was_holding && (all_threads || self.tracee.must_hold_to_copy(tid));
         if holds {

@@ -7,10 +7,16 @@ use crate::{
         journal::Journal,
         model::Tid,
         probes::Probes,
-        tracee::{Tracee, threads::Run},
+        tracee::{
+            Tracee,
+            threads::{Run, State},
+        },
     },
-    stop::restart,
+    stop::{ptrace, restart},
 };
+
+/// The instruction that makes system calls.
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 impl Tracer {
     /// Resumes a halted thread as before: running or stepping.
@@ -93,13 +99,50 @@ impl Tracee {
         self.run_thread(probes, tid, signal);
     }
 
+    /// Lets a thread end the system call in whose middle it has halted, and halts it then. Before, the call's result is not in
+    /// `rax` yet: what we make the thread run would get it, and the thread would lose it.
+    pub fn end_system_call(&mut self, probes: &Probes, tid: Tid) {
+        let thread = self.threads.get(&tid);
+        let halted = thread.filter(|thread| thread.is_halted() && thread.full.is_none());
+        let Some(is_stepping) = halted.map(|thread| thread.is_stepping) else {
+            return;
+        };
+        // The kernel forgets a request that came before the event. A failure means that the thread was killed.
+        if ptrace::interrupt(tid).is_err() {
+            return;
+        }
+        if is_stepping && let Some(thread) = self.resumable(tid) {
+            let run = Run {
+                is_interrupted: true,
+                behind_pushed_flags: None,
+            };
+            let _ = thread.step(0, run);
+            return;
+        }
+        self.run_thread(probes, tid, 0);
+        let thread = self.threads.get_mut(&tid);
+        if let Some(State::Running(run)) = thread.map(|thread| &mut thread.state) {
+            run.is_interrupted = true;
+        }
+    }
+
     /// Single-steps a halted thread. Returns the signal of its next stop.
     pub fn step_once(&mut self, tid: Tid) -> LiveResult<i32> {
         let failed = |source| LiveError::System {
             action: "step the thread",
             source,
         };
-        let step = self.stopped(tid)?.step(0).map_err(failed)?;
-        step.signal()
+        let stopped = self.stopped(tid)?;
+        // A system call may change what the thread blocks.
+        let mut code = [0; SYSCALL.len()];
+        let at = stopped.registers().map_err(failed)?.rip;
+        let makes_call = self.memory.read_raw(at, &mut code).is_ok() && code == SYSCALL;
+        let blocked = match makes_call {
+            true => None,
+            false => stopped.hear_traps(),
+        };
+        let signal = stopped.step(0).map_err(failed)?.signal()?;
+        stopped.hear_as_before(blocked);
+        Ok(signal)
     }
 }

@@ -19,6 +19,9 @@ use crate::{
     },
 };
 
+/// SIGTRAP in a mask of signals.
+const TRAP_BIT: u64 = 1 << (libc::SIGTRAP - 1);
+
 /// A halted thread, which can be asked and changed.
 pub(crate) struct Stopped<'t> {
     tid: Tid,
@@ -110,9 +113,33 @@ impl Stopped<'_> {
         ptrace::set_stop_info(self.tid, info)
     }
 
+    /// Makes the thread hear SIGTRAP while it steps for us: if it blocks the signal, the kernel removes the program's handler with the
+    /// step's trap. Threads block all signals while the C library makes or ends a thread. Returns what it blocked, if it did.
+    pub fn hear_traps(&self) -> Option<u64> {
+        let blocked = ptrace::blocked_signals(self.tid).ok()?;
+        let heard = blocked & !TRAP_BIT;
+        (heard != blocked && ptrace::set_blocked_signals(self.tid, heard).is_ok())
+            .then_some(blocked)
+    }
+
+    /// Undoes [`hear_traps`](Self::hear_traps), unless the thread has changed since what it blocks.
+    pub fn hear_as_before(&self, blocked: Option<u64>) {
+        if let Some(blocked) = blocked
+            && ptrace::blocked_signals(self.tid).is_ok_and(|now| now == blocked & !TRAP_BIT)
+        {
+            // On failure the thread was killed; its end will be reported.
+            let _ = ptrace::set_blocked_signals(self.tid, blocked);
+        }
+    }
+
     /// Returns the number of the system call that the thread is about to make.
     pub fn call_entered(&self) -> Option<u64> {
         ptrace::call_entered(self.tid)
+    }
+
+    /// Returns whether the thread has stopped at the end of a system call.
+    pub fn has_left_call(&self) -> bool {
+        ptrace::has_left_call(self.tid)
     }
 
     /// Returns whether the thread has hit a trap that it has not reported.
