@@ -19,7 +19,7 @@ pub use log::{Fatal, MappedFile, Registers, cut};
 pub use outline::{Became, Gap, Mapping, Outline, ThreadSpan, outline};
 pub use record::{
     Ahead, Choose, Ending, LONGEST_INSTRUCTION, Next, Options, Recorded, Standing, Stepped,
-    Stepping, Summary, When, record,
+    Stepping, Summary, When, close_again, record,
 };
 pub use replay::{
     Access, Batch, Call, Called, Executed, Hints, Instruction, Leaver, Overseer, Region, Replay,

@@ -66,6 +66,16 @@ pub fn take() -> Option<i32> {
     }
 }
 
+/// Makes signals that are sent to this process interrupt its other threads, not the calling one.
+pub fn leave_signals_to_other_threads() {
+    // SAFETY: `all` is ours, and `sigfillset` makes it a valid set.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
+    }
+}
+
 /// Sends a signal to a process.
 pub fn send(pid: i32, signal: i32) {
     // SAFETY: no memory is passed.

@@ -49,7 +49,31 @@ use tracing_subscriber::EnvFilter;
 
 use crate::render::Terminal;
 
+/// Less stack than this is too little for parsing the command line, in bytes.
+const LEAST_STACK: u64 = 1 << 20;
+/// What it gets then: as much as is usual.
+const STACK: usize = 8 << 20;
+
 fn main() -> ExitCode {
+    let stack = rustix::process::getrlimit(rustix::process::Resource::Stack);
+    if stack.current.is_none_or(|bytes| bytes >= LEAST_STACK) {
+        return run();
+    }
+    // The limit (ulimit -s) is the program's, which inherits it. It does not hold for the stacks of other threads.
+    match std::thread::Builder::new().stack_size(STACK).spawn(run) {
+        Ok(thread) => {
+            // Signals are to interrupt the thread that waits for the program.
+            recorder::leave_signals_to_other_threads();
+            thread.join().unwrap_or(ExitCode::from(exit::FAILED))
+        }
+        Err(error) => {
+            eprintln!("error: cannot start a thread with {STACK} bytes of stack: {error}");
+            ExitCode::from(exit::FAILED)
+        }
+    }
+}
+
+fn run() -> ExitCode {
     cli::complete();
     let mut terminal = Terminal::detect();
     start_log();

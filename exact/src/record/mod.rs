@@ -52,6 +52,7 @@ use births::Births;
 pub use next::Next;
 use part::Part;
 use signal::Signals;
+pub use start::close_again;
 pub use stepped::{Ahead, Ending, LONGEST_INSTRUCTION, Recorded, Standing, Stepped, Stepping};
 use thread::{State, Threads};
 use turns::Turns;
@@ -91,6 +92,8 @@ pub struct Options {
     pub spare: Option<PathBuf>,
     /// Signals that the program gets with their default action, though we ignore or catch them.
     pub default_signals: Vec<i32>,
+    /// What the child does first, before it executes the program; async-signal-safe.
+    pub in_child: Option<fn()>,
     /// Is told the program's process id before its first instruction.
     pub started: Option<Box<dyn FnOnce(i32) + Send>>,
 }

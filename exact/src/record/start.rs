@@ -3,8 +3,10 @@
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Context, Error, Result};
@@ -103,6 +105,33 @@ pub(crate) fn start(program: &CString, args: &[OsString], options: &Options) -> 
     Ok(pid)
 }
 
+/// The standard descriptors that were closed when this process began, as bits. Rust's start-up opens /dev/null in their places.
+static CLOSED: AtomicU8 = AtomicU8::new(0);
+
+/// Runs before that start-up.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_START_UP: extern "C" fn() = note_closed;
+
+extern "C" fn note_closed() {
+    for fd in 0..3 {
+        // SAFETY: only asks for flags.
+        if unsafe { libc::fcntl(fd, libc::F_GETFD) } == -1 {
+            CLOSED.fetch_or(1 << fd, Relaxed);
+        }
+    }
+}
+
+/// Closes those of the standard `descriptors` that were closed when this process began: the programs that we start find them as they
+/// would without us. For a child before it executes a program. Async-signal-safe.
+pub fn close_again(descriptors: Range<i32>) {
+    let closed = CLOSED.load(Relaxed);
+    for fd in descriptors.filter(|fd| closed >> fd & 1 != 0) {
+        // SAFETY: nothing of ours refers to a standard descriptor by its number.
+        unsafe { libc::close(fd) };
+    }
+}
+
 /// What the child does before it executes the program.
 ///
 /// # Safety
@@ -110,6 +139,9 @@ pub(crate) fn start(program: &CString, args: &[OsString], options: &Options) -> 
 unsafe fn prepare(options: &Options, input: Option<&File>, output: Option<&File>) {
     // SAFETY: the caller's, and all descriptors are open.
     unsafe {
+        if let Some(first) = options.in_child {
+            first();
+        }
         if options.fixed_addresses {
             libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
         }
@@ -120,6 +152,12 @@ unsafe fn prepare(options: &Options, input: Option<&File>, output: Option<&File>
             libc::dup2(output.as_raw_fd(), 1);
             libc::dup2(output.as_raw_fd(), 2);
         }
+        close_again(match (input, output) {
+            (None, None) => 0..3,
+            (Some(_), None) => 1..3,
+            (None, Some(_)) => 0..1,
+            (Some(_), Some(_)) => 0..0,
+        });
         for signal in &options.default_signals {
             libc::signal(*signal, libc::SIG_DFL);
         }

@@ -170,6 +170,7 @@ fn record(program: Program, folder: &Path) -> Recorded {
         spare: None,
         output: Some(PathBuf::from("/dev/null")),
         default_signals: vec![libc::SIGPIPE],
+        in_child: None,
         started: Some(Box::new(move |pid| send.send(pid).unwrap())),
     };
     use_cpus(&program.cpu);

@@ -52,7 +52,10 @@ use crate::{
     arm::{Also, Filter},
     clock::monotonic_ns,
     live::FirstProbes,
-    process::executable::{find_in_path, refuse_what_only_a_shell_would_run},
+    process::{
+        executable::{find_in_path, refuse_what_only_a_shell_would_run},
+        limits,
+    },
     session::{
         alone, default_name, logged, new_id, own_stdin, probe_words, refuse_full, start_of,
         this_machine,
@@ -201,6 +204,7 @@ fn run(
         input: options.surroundings.stdin.clone(),
         // Rust's runtime ignores it, and the program would inherit that.
         default_signals: vec![libc::SIGPIPE],
+        in_child: Some(limits::put_back_own),
         output: None,
         spare: first.spare(),
         started: Some(Box::new(move |id| {

@@ -1,5 +1,5 @@
-//! Memory limits (getrlimit(2)): what the runtime reserves in a program counts towards them, and so does our own
-//! memory.
+//! Limits (getrlimit(2)): what the runtime reserves in a program counts towards those of its memory, and so does our own
+//! memory; what both share counts as a file, and we need more descriptors than the program.
 //!
 //! Invariant: a program starts with the limits that we were started with, and may use as much memory as without us: its
 //! limits are raised by what is reserved. The runtime shows the program the lower limits.
@@ -8,7 +8,7 @@ use std::{io, sync::OnceLock};
 
 use agent::shared::TOTAL_BYTES;
 use debuginfo::Diagnostic;
-use libc::{RLIM_INFINITY, RLIMIT_AS, RLIMIT_DATA, rlimit};
+use libc::{RLIM_INFINITY, RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NOFILE, rlimit};
 
 const NONE: rlimit = rlimit {
     rlim_cur: RLIM_INFINITY,
@@ -16,25 +16,43 @@ const NONE: rlimit = rlimit {
 };
 /// Minimum that we need in addition to the shared memory.
 const OWN_BYTES: u64 = 1 << 30;
-/// The limits of this process at its start: address space, then data.
-static OWN: OnceLock<[rlimit; 2]> = OnceLock::new();
+/// The limits that are lifted in this process.
+const LIFTED: [libc::__rlimit_resource_t; 4] =
+    [RLIMIT_AS, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_NOFILE];
+/// What they were at its start.
+static OWN: OnceLock<[rlimit; 4]> = OnceLock::new();
 
 /// Lifts our own limits. Programs that we start do not inherit them, see [`put_back_own`].
 ///
 /// # Errors
 /// Why not, if the memory shared with a program exceeds what is permitted.
 pub fn lift_own() -> Result<(), Diagnostic> {
-    let [found, _] = OWN.get_or_init(|| {
-        [RLIMIT_AS, RLIMIT_DATA].map(|resource| {
+    let [space, file, ..] = OWN.get_or_init(|| {
+        LIFTED.map(|resource| {
             let found = get(0, resource).unwrap_or(NONE);
             lift(0, resource, found);
             found
         })
     });
-    match get(0, RLIMIT_AS).unwrap_or(NONE).rlim_cur < TOTAL_BYTES + OWN_BYTES {
-        true => Err(why_refused(*found)),
-        false => Ok(()),
+    let is_below =
+        |resource, least: u64| get(0, resource).is_ok_and(|now: rlimit| now.rlim_cur < least);
+    if is_below(RLIMIT_AS, TOTAL_BYTES + OWN_BYTES) {
+        return Err(why_refused(*space));
     }
+    // The kernel ends processes that exceed this one, by SIGXFSZ.
+    if is_below(RLIMIT_FSIZE, TOTAL_BYTES) {
+        return Err(why_no_file(*file));
+    }
+    Ok(())
+}
+
+fn why_no_file(size: rlimit) -> Diagnostic {
+    Diagnostic::new(format!(
+        "its files are limited to {} kB (ulimit -f), and the limit must not be raised to the {} GB of memory that Hindsight shares with it",
+        size.rlim_cur >> 10,
+        TOTAL_BYTES >> 30
+    ))
+    .with_hint("record it without that limit, with a soft one (ulimit -S -f), or as root")
 }
 
 fn why_refused(space: rlimit) -> Diagnostic {
@@ -51,16 +69,18 @@ pub fn of_daemon(reason: Diagnostic) -> Diagnostic {
     reason
         .map(|message| message.replacen("its", "the daemon's", 1))
         .with_hint(format!(
-            "the daemon has it from the shell that started it: stop its sessions, end it (kill {pid}), and start again without that limit or with a soft one (ulimit -S -v)"
+            "the daemon has it from the shell that started it: stop its sessions, end it (kill {pid}), and start again without that limit or with a soft one (ulimit -S)"
         ))
 }
 
 /// Restores the original limits in the calling process. Async-signal-safe.
 pub fn put_back_own() {
-    if let Some([space, data]) = OWN.get() {
+    let Some(own) = OWN.get() else {
+        return;
+    };
+    for (resource, limit) in LIFTED.into_iter().zip(own) {
         // Cannot fail: limits may always be lowered again.
-        let _ = set(0, RLIMIT_AS, *space);
-        let _ = set(0, RLIMIT_DATA, *data);
+        let _ = set(0, resource, *limit);
     }
 }
 

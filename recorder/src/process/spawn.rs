@@ -177,12 +177,18 @@ pub fn start(
         command.stdin(file);
     }
     let no_aslr = surroundings.no_aslr;
+    let standard = match (stdio, &surroundings.stdin) {
+        (Stdio::Piped { .. }, _) => 0..0,
+        (Stdio::Inherit, Some(_)) => 1..3,
+        (Stdio::Inherit, None) => 0..3,
+    };
     let signals = *signals;
-    // SAFETY: between fork and exec only async-signal-safe calls: ptrace, prctl, prlimit, personality and sigaction.
+    // SAFETY: between fork and exec only async-signal-safe calls: ptrace, prctl, prlimit, close, personality and sigaction.
     unsafe {
         command.pre_exec(move || {
             signals.restore();
             limits::put_back_own();
+            exact::close_again(standard.clone());
             if no_aslr {
                 fix_addresses()?;
             }
