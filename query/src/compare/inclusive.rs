@@ -54,9 +54,10 @@ pub fn inclusive_ns(session: &Session, limit: usize, stop: &Stop) -> Result<Vec<
     let mut sums = vec![0u64; limit];
     // By thread and function, where the last call began that is not inside another one.
     let mut outer: FxHashMap<(u32, u32), i64> = FxHashMap::default();
-    let read = |index| groups.read_columns(index, &COLUMNS, Rows::of);
-    groups.backwards_by(read, |rows| {
+    // One row group at a time: the other recording's are read at the same time.
+    for index in (0..groups.len()).rev() {
         stop.check()?;
+        let rows = groups.read_columns(index, &COLUMNS, Rows::of)?;
         for row in (0..rows.ended).rev() {
             let function = rows.function_id.value(row).cast_unsigned();
             let tid = match rows.tid.is_valid(row) {
@@ -74,7 +75,6 @@ pub fn inclusive_ns(session: &Session, limit: usize, stop: &Stop) -> Result<Vec<
                 *sum = sum.saturating_add(dur_ns);
             }
         }
-        Ok(())
-    })?;
+    }
     Ok(sums)
 }

@@ -2,8 +2,8 @@
 //! it. Row groups are decoded on all cores, a few ahead of their reader; the rest of the recording is not in memory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, AsArray, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Int32Type, Int64Type};
@@ -154,8 +154,18 @@ fn without_times(
 
 /// The row groups of a recording's files of calls, in order.
 pub struct Groups {
-    files: Vec<(Arc<PartFile>, ArrowReaderMetadata)>,
-    groups: Vec<(usize, usize)>,
+    files: Vec<Arc<PartFile>>,
+    groups: Vec<Group>,
+    /// The footer that was used last. Those of all files grow with the recording.
+    footer: Mutex<Option<(usize, ArrowReaderMetadata)>>,
+}
+
+/// Where a row group is, and how many rows it has.
+#[derive(Clone, Copy)]
+struct Group {
+    file: usize,
+    index: usize,
+    rows: i64,
 }
 
 impl Groups {
@@ -164,20 +174,38 @@ impl Groups {
     /// # Errors
     /// The footer of one cannot be used.
     pub fn open(files: &[Arc<PartFile>]) -> Result<Groups> {
-        let mut opened = Vec::with_capacity(files.len());
-        let mut groups = Vec::new();
-        for (index, part) in files.iter().enumerate() {
-            let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-            let footer = part.footer();
-            let metadata = footer.and_then(|footer| ArrowReaderMetadata::try_new(footer, options));
-            let metadata = metadata.map_err(|source| failed(part, source))?;
-            groups.extend((0..metadata.metadata().num_row_groups()).map(|group| (index, group)));
-            opened.push((Arc::clone(part), metadata));
+        let mut opened = Groups {
+            files: files.to_vec(),
+            groups: Vec::new(),
+            footer: Mutex::default(),
+        };
+        for file in 0..files.len() {
+            let footer = opened.footer(file)?;
+            let groups = footer.metadata().row_groups().iter().enumerate();
+            opened.groups.extend(groups.map(|(index, group)| Group {
+                file,
+                index,
+                rows: group.num_rows(),
+            }));
         }
-        Ok(Groups {
-            files: opened,
-            groups,
-        })
+        Ok(opened)
+    }
+
+    /// Returns the footer of a file.
+    fn footer(&self, file: usize) -> Result<ArrowReaderMetadata> {
+        let mut last = self.footer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, footer)) = &*last
+            && *known == file
+        {
+            return Ok(footer.clone());
+        }
+        let part = &self.files[file];
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let footer = part.footer();
+        let footer = footer.and_then(|footer| ArrowReaderMetadata::try_new(footer, options));
+        let footer = footer.map_err(|source| failed(part, source))?;
+        *last = Some((file, footer.clone()));
+        Ok(footer)
     }
 
     /// Returns the number of row groups.
@@ -187,11 +215,8 @@ impl Groups {
 
     /// Returns the number of calls.
     pub fn calls(&self) -> u64 {
-        let groups = self
-            .files
-            .iter()
-            .flat_map(|(_, m)| m.metadata().row_groups());
-        groups.map(|group| group.num_rows().cast_unsigned()).sum()
+        let rows = self.groups.iter().map(|group| group.rows.cast_unsigned());
+        rows.sum()
     }
 
     /// Reads a row group.
@@ -218,17 +243,17 @@ impl Groups {
         columns: &[&str],
         of: impl Fn(&RecordBatch) -> Option<T>,
     ) -> Result<T> {
-        let (file, group) = self.groups[index];
-        let (part, metadata) = &self.files[file];
+        let Group { file, index, rows } = self.groups[index];
+        let part = &self.files[file];
+        let footer = self.footer(file)?;
         // The library panics at some damaged pages. Of ours it then holds only the reader, which is dropped.
-        let read = catch_unwind(AssertUnwindSafe(|| decoded(part, metadata, group, columns)));
+        let read = catch_unwind(AssertUnwindSafe(|| decoded(part, footer, index, columns)));
         let damaged = |what: &str| ParquetError::General(what.to_owned());
         let read = read.unwrap_or_else(|_| Err(damaged("a page cannot be decoded")));
         let batch = read.map_err(|source| failed(part, source))?;
-        let wanted = metadata.metadata().row_group(group).num_rows();
-        let is_whole = i64::try_from(batch.num_rows()) == Ok(wanted);
-        let rows = of(&batch).filter(|_| is_whole);
-        rows.ok_or_else(|| failed(part, damaged("its columns are not those of calls")))
+        let is_whole = i64::try_from(batch.num_rows()) == Ok(rows);
+        let read = of(&batch).filter(|_| is_whole);
+        read.ok_or_else(|| failed(part, damaged("its columns are not those of calls")))
     }
 
     /// Passes all row groups to `each`, the last one first, as `read` reads them.
@@ -274,18 +299,17 @@ fn failed(part: &PartFile, source: ParquetError) -> Error {
 
 fn decoded(
     part: &PartFile,
-    metadata: &ArrowReaderMetadata,
+    metadata: ArrowReaderMetadata,
     group: usize,
     columns: &[&str],
 ) -> std::result::Result<RecordBatch, ParquetError> {
     let rows = metadata.metadata().row_group(group).num_rows();
     let mask = ProjectionMask::columns(metadata.parquet_schema(), columns.iter().copied());
-    let reader =
-        ParquetRecordBatchReaderBuilder::new_with_metadata(part.file().clone(), metadata.clone())
-            .with_row_groups(vec![group])
-            .with_projection(mask)
-            .with_batch_size(usize::try_from(rows).unwrap_or(0).max(1))
-            .build()?;
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(part.file().clone(), metadata)
+        .with_row_groups(vec![group])
+        .with_projection(mask)
+        .with_batch_size(usize::try_from(rows).unwrap_or(0).max(1))
+        .build()?;
     let mut batches = reader;
     match batches.next() {
         Some(batch) => Ok(batch?),
