@@ -300,14 +300,19 @@ impl<'t> State<'t> {
         )))
     }
 
-    /// Returns the x87, SSE and later registers of the thread in XSAVE's layout; `None` unless every instruction is recorded.
+    /// Returns the x87, SSE and later registers of the thread in XSAVE's layout, if every instruction is recorded or a core file has
+    /// them.
     ///
     /// # Errors
     /// The instructions cannot be run again.
     pub fn extended(&self) -> Result<Option<Vec<u8>>> {
         match self.every()? {
             Some((every, position)) => every.extended(position, self.tid),
-            None => Ok(None),
+            None => {
+                let core = self.timeline.core.as_ref();
+                let found = core.and_then(|core| core.extended(self.tid));
+                Ok(found.map(<[u8]>::to_vec))
+            }
         }
     }
 

@@ -26,6 +26,8 @@ pub const CORE_REGISTERS: usize = 27;
 const MAX_SEGMENTS: usize = 1 << 22;
 /// The number of bytes at a module's beginning that are searched for a build id and for its segments.
 const HEAD_LEN: u64 = 4096;
+/// xmm0 in the area that `fxsave` writes, with which an `xsave` area begins too.
+const XMM_AT: usize = 160;
 
 /// A thread of a core file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +38,18 @@ pub struct CoreThread {
     pub signal: i32,
     /// Its registers, in the order of the kernel's `user_regs_struct`.
     pub registers: [u64; CORE_REGISTERS],
-    /// xmm0 to xmm15; `None` if the file does not have them.
-    pub vectors: Option<[[u8; 16]; 16]>,
+    /// Its x87, SSE and later registers in XSAVE's layout, or the 512 bytes of FXSAVE if the file has no more. Empty if it has none.
+    pub extended: Vec<u8>,
+}
+
+impl CoreThread {
+    /// Returns xmm0 to xmm15; `None` if the file does not have them.
+    #[must_use]
+    pub fn vectors(&self) -> Option<[[u8; 16]; 16]> {
+        let area = self.extended.get(XMM_AT..XMM_AT + 256)?;
+        let (all, _) = area.as_chunks::<16>();
+        all.try_into().ok()
+    }
 }
 
 /// The signal of the first thread.

@@ -20,8 +20,6 @@ const NT_FILE: u32 = 0x4649_4c45;
 
 /// `pr_reg` in `elf_prstatus`.
 const REGISTERS_AT: usize = 112;
-/// xmm0 in the area that `fxsave` writes, with which an `xsave` area begins too.
-const XMM_AT: usize = 160;
 /// Signals whose `siginfo_t` has the address of a fault: SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV.
 const WITH_ADDRESS: [i32; 5] = [4, 5, 7, 8, 11];
 /// Most threads, mapped files and entries that are read.
@@ -51,8 +49,11 @@ impl CoreFile {
         match kind {
             NT_PRSTATUS if self.threads.len() < MOST => self.threads.extend(thread(desc)),
             NT_FPREGSET | NT_X86_XSTATE => {
-                if let (Some(thread), Some(found)) = (self.threads.last_mut(), vectors(desc)) {
-                    thread.vectors = Some(found);
+                // The second one begins with what the first one has.
+                if let Some(thread) = self.threads.last_mut()
+                    && desc.len() > thread.extended.len()
+                {
+                    thread.extended = desc.to_vec();
                 }
             }
             NT_PRPSINFO => {
@@ -87,17 +88,8 @@ fn thread(desc: &[u8]) -> Option<CoreThread> {
         tid: int(desc, 32)? as u32,
         signal: i32::from(i16::from_le_bytes(signal)),
         registers,
-        vectors: None,
+        extended: Vec::new(),
     })
-}
-
-fn vectors(desc: &[u8]) -> Option<[[u8; 16]; 16]> {
-    let mut vectors = [[0; 16]; 16];
-    for (number, vector) in vectors.iter_mut().enumerate() {
-        let at = XMM_AT + 16 * number;
-        vector.copy_from_slice(desc.get(at..at + 16)?);
-    }
-    Some(vectors)
 }
 
 fn signal(desc: &[u8]) -> Option<CoreSignal> {

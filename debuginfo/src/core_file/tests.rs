@@ -69,7 +69,7 @@ fn what_is_written_is_read() {
     for (read, written) in core.threads().iter().zip(&image.threads) {
         assert_eq!(read.tid, written.tid);
         assert_eq!(read.registers, written.registers);
-        assert_eq!(read.vectors, Some([[7; 16]; 16]));
+        assert_eq!(read.vectors(), Some([[7; 16]; 16]));
     }
     assert_eq!(core.threads().len(), 2);
 }

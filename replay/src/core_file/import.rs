@@ -511,7 +511,7 @@ fn stop(thread: &CoreThread, reason: PauseReason, space: &AddressSpace) -> Contr
         registers: Some(SavedRegisters {
             general: thread.registers,
             // Without them, readers learn that they are unknown.
-            vectors: thread.vectors.unwrap_or_default(),
+            vectors: thread.vectors().unwrap_or_default(),
         }),
         stack_addr: thread.registers[RSP],
         stack: Vec::new().into(),

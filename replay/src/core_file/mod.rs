@@ -12,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use debuginfo::{AddressSpace, CoreFile, CoreGap};
+use debuginfo::{AddressSpace, CoreFile, CoreGap, CoreThread};
 use store::Recording;
 
 use crate::error::{Error, Result};
@@ -174,10 +174,20 @@ impl Core {
         }
     }
 
+    fn thread(&self, tid: u32) -> Option<&CoreThread> {
+        self.file.threads().iter().find(|thread| thread.tid == tid)
+    }
+
     /// Returns whether the file has the vector registers of a thread.
     pub fn has_vectors(&self, tid: u32) -> bool {
-        let mut threads = self.file.threads().iter();
-        threads.any(|thread| thread.tid == tid && thread.vectors.is_some())
+        self.thread(tid)
+            .is_some_and(|thread| thread.vectors().is_some())
+    }
+
+    /// Returns the x87, SSE and later registers of a thread in XSAVE's layout; `None` if the file has none.
+    pub fn extended(&self, tid: u32) -> Option<&[u8]> {
+        let found = self.thread(tid)?.extended.as_slice();
+        (!found.is_empty()).then_some(found)
     }
 
     /// Returns memory in consecutive runs. All that is known is known at `seq`: there is only one moment.

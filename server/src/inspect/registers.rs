@@ -22,6 +22,9 @@ pub struct RegisterValue {
     pub unknown: Option<String>,
 }
 
+/// What FXSAVE writes: the x87 unit and xmm0 to xmm15.
+const FXSAVE_BYTES: usize = 512;
+
 /// The registers shown by default, in gdb's order.
 const GENERAL: [&str; 20] = [
     "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
@@ -113,8 +116,10 @@ fn part_of(machine: &dyn Machine, name: &str, part: RegisterPart) -> RegisterVal
 fn extended(machine: &dyn Machine, name: &str, register: Extended) -> RegisterValue {
     let area = machine.extended();
     let bytes = area.as_deref().and_then(|area| register.read(area));
-    let unknown = match (&bytes, area) {
+    let unknown = match (&bytes, &area) {
         (Some(_), _) => None,
+        // Of an older core file.
+        (None, Some(area)) if area.len() <= FXSAVE_BYTES => Some("not captured"),
         (None, Some(_)) => Some("the processor has no such register"),
         (None, None) => Some("not captured"),
     };
