@@ -233,12 +233,26 @@ fn a_hard_limit_on_address_space_is_refused() {
         let command = live.command(&[verb, path, "show"]);
         let ended = command.wrapped(Path::new("/usr/bin/setpriv"), words).run();
         assert_eq!(ended.status.as_shell_code(), 4, "{}", ended.errors());
-        for told in ["limited to 4000000 kB", "ulimit -S -v"] {
+        for told in ["limited to 4000000 kB", "ulimit -S"] {
             assert!(ended.errors().contains(told), "{}", ended.errors());
         }
         assert_eq!(ended.text(), "", "{verb}");
         let is_daemon = ended.errors().contains("the daemon's address space");
         assert_eq!(is_daemon, verb == "start", "{}", ended.errors());
+    }
+}
+
+/// Beyond the limit the kernel would end Hindsight by a signal.
+#[test]
+fn a_hard_limit_on_files_is_refused() {
+    let scratch = Scratch::new("hard-files");
+    let line = "ulimit -f 100000; exec \"$0\" \"$@\"";
+    let words = ["--bounding-set", "-sys_resource", "/bin/sh", "-c", line];
+    let command = Hindsight::command(&scratch, &["record", "/bin/true"]);
+    let ended = command.wrapped(Path::new("/usr/bin/setpriv"), words).run();
+    assert_eq!(ended.status.as_shell_code(), 4, "{}", ended.errors());
+    for told in ["its files are limited to 50000 kB", "ulimit -S -f"] {
+        assert!(ended.errors().contains(told), "{}", ended.errors());
     }
 }
 
