@@ -1,7 +1,7 @@
 //! Reads the calls of a recording in the order in which they ended, a few thousand at a time, from any place on.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Int32Type, Int64Type};
@@ -20,7 +20,7 @@ use store::columns::CheckedFile;
 use super::forms::Word;
 use super::stop::Stop;
 use crate::error::{Error, Result};
-use crate::parts::has_only_entries;
+use crate::parts::{LastFooter, has_only_entries};
 
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 8192;
@@ -52,8 +52,8 @@ impl Position {
 /// The files of calls of a recording.
 pub struct CallFiles {
     parts: Vec<CheckedFile>,
-    /// The footer of the file that was read last, with its index of pages. Those of all files grow with the recording.
-    footer: Mutex<Option<(usize, ArrowReaderMetadata)>>,
+    /// With its index of pages.
+    footer: LastFooter,
     words: Vec<Word>,
     has_shape: bool,
     stop: Stop,
@@ -81,7 +81,7 @@ impl CallFiles {
         let parts = filled.map(|part| CheckedFile::open(&part.calls));
         Ok(Self {
             parts: parts.collect::<std::result::Result<_, _>>()?,
-            footer: Mutex::default(),
+            footer: LastFooter::default(),
             words,
             has_shape: true,
             stop: stop.clone(),
@@ -110,20 +110,14 @@ impl CallFiles {
 
     /// Returns the footer of a file.
     fn footer(&self, part: usize) -> Result<ArrowReaderMetadata> {
-        let mut last = self.footer.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, footer)) = &*last
-            && *known == part
-        {
-            return Ok(footer.clone());
-        }
-        let file = &self.parts[part];
-        let options = ArrowReaderOptions::new()
-            .with_page_index_policy(PageIndexPolicy::Optional)
-            .with_skip_arrow_metadata(true);
-        let footer = ArrowReaderMetadata::load(file, options);
-        let footer = footer.map_err(|source| Error::of_part(file.path(), source))?;
-        *last = Some((part, footer.clone()));
-        Ok(footer)
+        self.footer.of(part, || {
+            let file = &self.parts[part];
+            let options = ArrowReaderOptions::new()
+                .with_page_index_policy(PageIndexPolicy::Optional)
+                .with_skip_arrow_metadata(true);
+            let footer = ArrowReaderMetadata::load(file, options);
+            footer.map_err(|source| Error::of_part(file.path(), source))
+        })
     }
 
     /// Returns the places where the row groups begin, in order.

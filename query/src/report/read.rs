@@ -2,8 +2,8 @@
 //! it. Row groups are decoded on all cores, a few ahead of their reader; the rest of the recording is not in memory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, AsArray, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Int32Type, Int64Type};
@@ -14,7 +14,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 
 use crate::error::{Error, Result};
-use crate::parts::PartFile;
+use crate::parts::{LastFooter, PartFile};
 
 /// Row groups that each core may be ahead of the reader.
 const AHEAD: usize = 1;
@@ -156,8 +156,7 @@ fn without_times(
 pub struct Groups {
     files: Vec<Arc<PartFile>>,
     groups: Vec<Group>,
-    /// The footer that was used last. Those of all files grow with the recording.
-    footer: Mutex<Option<(usize, ArrowReaderMetadata)>>,
+    footer: LastFooter,
 }
 
 /// Where a row group is, and how many rows it has.
@@ -177,7 +176,7 @@ impl Groups {
         let mut opened = Groups {
             files: files.to_vec(),
             groups: Vec::new(),
-            footer: Mutex::default(),
+            footer: LastFooter::default(),
         };
         for file in 0..files.len() {
             let footer = opened.footer(file)?;
@@ -193,19 +192,13 @@ impl Groups {
 
     /// Returns the footer of a file.
     fn footer(&self, file: usize) -> Result<ArrowReaderMetadata> {
-        let mut last = self.footer.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, footer)) = &*last
-            && *known == file
-        {
-            return Ok(footer.clone());
-        }
-        let part = &self.files[file];
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let footer = part.footer();
-        let footer = footer.and_then(|footer| ArrowReaderMetadata::try_new(footer, options));
-        let footer = footer.map_err(|source| failed(part, source))?;
-        *last = Some((file, footer.clone()));
-        Ok(footer)
+        self.footer.of(file, || {
+            let part = &self.files[file];
+            let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+            let footer = part.footer();
+            let footer = footer.and_then(|footer| ArrowReaderMetadata::try_new(footer, options));
+            footer.map_err(|source| failed(part, source))
+        })
     }
 
     /// Returns the number of row groups.
