@@ -31,7 +31,7 @@ pub use full::{
 pub use guardian::guard;
 pub use live::Live;
 pub use options::{
-    Captures, Death, Exit, Member, Observer, OnFull, Outcome, RecordOptions, SnapshotTimes,
+    Captures, Counting, Death, Exit, Member, Observer, OnFull, Outcome, RecordOptions, SnapshotTimes,
     Surroundings, Target,
 };
 pub use session::{SetOutcome, record, record_children, why_not_recorded};

@@ -258,9 +258,20 @@ pub struct Outcome {
     pub death: Option<Death>,
     /// Why the recording is incomplete, if it is.
     pub incomplete: Option<String>,
-    /// Ctrl-C ended sealing: the numbers of events and calls are not known yet. All of them are recorded, and the next
-    /// reader seals the rest.
-    pub is_left: bool,
-    /// Whether the numbers of events and calls are known. After a failure they are counted as a reader does, if it can.
-    pub is_counted: bool,
+    /// Whether the numbers of events and calls are known.
+    pub counting: Counting,
+    /// Whether the kernel counted page faults of children: there was at least one, and the target waited for it. False if nothing
+    /// is known.
+    pub had_children: bool,
+}
+
+/// Whether the numbers of events and calls are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// They are. After a failure they are counted as a reader does, if it can.
+    Done,
+    /// Ctrl-C ended sealing. All events are recorded, and the next reader seals the rest.
+    Left,
+    /// They cannot be counted.
+    Failed,
 }

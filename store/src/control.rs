@@ -532,7 +532,7 @@ mod tests {
         let sum = FileSum {
             len: 5,
             crc32c: 6,
-            blocks: vec![7, 8, 9, 0xaa],
+            blocks: vec![7, 8, 9, 0xaa].into(),
         };
         let expected = b"\x93\x05\x06\xc4\x04\x07\x08\x09\xaa";
         assert_eq!(rmp_serde::to_vec(&sum).unwrap(), expected);

@@ -104,6 +104,9 @@ impl Shop {
         let shell = self.live.command(&[]);
         let shell = shell.wrapped(Path::new("/bin/sh"), ["-c", &script]);
         let ended = shell.env("PATH", &self.path).stdin(input).run();
+        if command.starts_with("hindsight stop") {
+            self.let_the_daemon_end();
+        }
         let text = ended.text();
         for part in text.split("(process ").skip(1) {
             let pid = part
@@ -118,6 +121,21 @@ impl Shop {
         let text: String = text.split_inclusive('\n').filter(is_kept).collect();
         let folder = self.live.scratch.path().to_str().expect("text");
         text.replace(folder, SHOP)
+    }
+
+    /// A daemon without sessions ends with its last client. A command that comes sooner than a person's would keep it, and the next
+    /// session would have another number.
+    fn let_the_daemon_end(&self) {
+        let Some(daemon) = self.live.daemon() else {
+            return;
+        };
+        let (_, status) = self.live.response(&["status"]);
+        if status["result"]["sessions"]
+            .as_array()
+            .is_none_or(Vec::is_empty)
+        {
+            self.live.wait_for_end_of(daemon);
+        }
     }
 
     /// The answers to the lines of a conversation over the socket.

@@ -3,6 +3,8 @@
 //! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::Command;
 
 use e2e::{
@@ -370,6 +372,27 @@ fn a_daemon_without_sessions_ends_when_it_has_been_idle() {
         "{}",
         status.errors()
     );
+}
+
+/// A session that was ended on purpose lets the daemon end with its last client, unless another program was started before: also one
+/// that ends so quickly that it is never counted as running.
+#[test]
+fn a_program_that_ends_at_once_can_be_asked_about() {
+    let live = Live::new("sessions-quick");
+    let idle = fixture_artifact("control", "control_O0");
+    let quick = Path::new("/bin/true");
+    for _ in 0..5 {
+        live.start(&[], &idle, &["spinning"]);
+        let client = UnixStream::connect(live.socket()).expect("it serves");
+        live.ask(&["kill"]);
+        live.start(&[], quick, &[]);
+        drop(client);
+        let ended = wait_until("the program to end", || {
+            let session = live.session();
+            (session["status"] == "ended").then_some(session)
+        });
+        assert_eq!(ended["program"], "/bin/true", "{ended:#}");
+    }
 }
 
 #[test]

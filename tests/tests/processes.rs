@@ -138,6 +138,46 @@ fn processes_tells_the_system_call_that_made_each_child() {
     assert!(ended.errors().contains(said), "{}", ended.errors());
 }
 
+const OWN_FORKS: &str = r#"
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static long own(long number) {
+  long result;
+  __asm__ volatile("syscall" : "=a"(result) : "a"(number) : "rcx", "r11", "memory");
+  return result;
+}
+int main(int argc, char **argv) {
+  if (argc > 1) {
+    if (own(SYS_fork) == 0)
+      _exit(0);
+    wait(0);
+  }
+  return 0;
+}
+"#;
+
+/// No event tells of a child that a `syscall` instruction of the program made, but the kernel knows that there was one.
+#[test]
+fn a_child_of_an_own_system_call_is_said_not_to_be_counted() {
+    let scratch = Scratch::new("own_forks");
+    let path = compiled(&scratch, "own.c", OWN_FORKS, &["-g"]);
+    let run = |name: &str, options: &[&str], args: &[&str]| {
+        let program = Program::new(&path, scratch.path()).args(args);
+        let ended = Hindsight::record_command(&scratch, name, options, &program).run();
+        assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+        ended.errors()
+    };
+    let said = "it started processes by system calls of its own, which are neither recorded nor counted; \
+                hindsight record --syscalls counts them, --children records them";
+    let errors = run("uncounted", &[], &["fork"]);
+    assert!(errors.contains(said), "{errors}");
+    let errors = run("none", &[], &[]);
+    assert!(!errors.contains("it started"), "{errors}");
+    let errors = run("counted", &["--syscalls"], &["fork"]);
+    assert!(errors.contains("it started 1 process,"), "{errors}");
+}
+
 /// Go makes the system calls itself, and those of a static program are not recorded.
 #[test]
 fn processes_that_go_starts_are_said_not_to_be_counted() {

@@ -24,7 +24,7 @@ use super::{
     manifest, parts, texts,
 };
 use crate::{
-    Error, Observer, Outcome, Result,
+    Counting, Error, Observer, Outcome, Result,
     arm::Filter,
     session::{alone, default_name, folder_bytes, run_of},
 };
@@ -182,8 +182,11 @@ impl Image {
             exit: exit(&summary),
             death: finished.death,
             incomplete: (!reasons.is_empty()).then(|| reasons.join("; ")),
-            is_left: false,
-            is_counted: is_finished,
+            counting: match is_finished {
+                true => Counting::Done,
+                false => Counting::Failed,
+            },
+            had_children: false,
         };
         Ok(FullOutcome {
             outcome,

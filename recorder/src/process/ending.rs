@@ -58,6 +58,22 @@ fn status_in(stat: &str) -> Option<i32> {
     fields.nth(48)?.parse().ok()
 }
 
+/// Returns whether a process that has ended, and whose status is not collected, had waited for a child: then the kernel has added the
+/// child's page faults to a count of its own, and no program runs without a page fault. A child that nobody waits for leaves no trace.
+pub fn had_children(pid: i32) -> bool {
+    let stat = procfs::text(format!("/proc/{pid}/stat")).unwrap_or_default();
+    faults_of_children(&stat).is_some_and(|faults| faults > 0)
+}
+
+/// Finds the number of page faults of collected children (`cminflt`, the 11th field) in a text of /proc/PID/stat, if that is the text
+/// of a zombie.
+fn faults_of_children(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace();
+    fields.next().filter(|state| *state == "Z")?;
+    fields.nth(7)?.parse().ok()
+}
+
 fn is_uncollected(fd: BorrowedFd<'_>) -> bool {
     let (fd, no_info) = (fd.as_raw_fd(), std::ptr::null::<libc::siginfo_t>());
     // SAFETY: signal 0 only checks, and no memory is passed.

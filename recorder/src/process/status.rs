@@ -59,6 +59,11 @@ impl ExitWatch {
         unsafe { libc::poll(&mut poll, 1, 0) > 0 }
     }
 
+    /// Returns whether a process that has ended, and whose status is not collected, had waited for a child of its own.
+    pub(crate) fn had_children(&self) -> bool {
+        ending::had_children(self.pid)
+    }
+
     /// Returns how the process ended, or `None` while it runs. Does not block.
     pub fn poll(&self) -> Option<Exit> {
         if !self.has_ended() {

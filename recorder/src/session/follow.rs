@@ -47,6 +47,7 @@ pub(super) struct Ended {
     pub threads: u64,
     pub armed: u64,
     pub skipped: u64,
+    pub had_children: bool,
 }
 
 impl Session {
@@ -56,12 +57,14 @@ impl Session {
         let mut drain = Drain::new(&shared, self.target.pid);
         let mut incomplete = None;
         let mut rest = Rest::new(&shared, self.target.pid);
+        let mut had_children = false;
         let (exit, unhooked) = loop {
             rest.before_look(self.bounds());
             // Polled before the pass: what a process wrote before its end is in the rings.
             let exit = match self.target.watch.has_ended() {
                 true => {
                     drain.look_at_waits();
+                    had_children = self.target.watch.had_children();
                     self.target.watch.poll()
                 }
                 false => None,
@@ -144,6 +147,8 @@ impl Session {
             threads,
             armed: self.so_far.armed,
             skipped: self.so_far.skipped,
+            // Of another one's program the kernel counted what happened before we came, too.
+            had_children: had_children && !matches!(self.options.target, Target::Attach { .. }),
         })
     }
 

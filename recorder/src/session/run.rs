@@ -12,7 +12,7 @@ use super::{
     sealing::{Wanted, closed_early, seal_in_background},
     size, unmatched,
 };
-use crate::{Error, Exit, Observer, Outcome, Result, Target, signals, wake::Event};
+use crate::{Counting, Error, Exit, Observer, Outcome, Result, Target, signals, wake::Event};
 
 impl Session {
     /// Drains until the end, then seals.
@@ -66,11 +66,16 @@ impl Session {
             None if is_left => None,
             None => counted(&recording),
         };
+        let counting = match counted {
+            Some(_) => Counting::Done,
+            None if is_left => Counting::Left,
+            None => Counting::Failed,
+        };
         let (events, calls) = counted.unwrap_or_default();
         Ok(Outcome {
             bytes_on_disk: folder_bytes(recording.dir()),
-            is_left,
-            is_counted: counted.is_some(),
+            counting,
+            had_children: ended.had_children,
             recording: recording.dir().to_path_buf(),
             events,
             calls,

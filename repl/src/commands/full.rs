@@ -69,6 +69,7 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
             stdin: given.stdin,
         },
         keep_log: args.keeping.keep_log,
+        parent: args.every.with_parent,
         argv: args.command,
     };
     let recorded = recorder::record_full(&options, &progress);
@@ -120,7 +121,8 @@ fn first(args: &Args) -> Result<FirstProbes, Error> {
     }
 }
 
-/// Has the kernel send SIGTERM, which the program gets, when the process that started this one ends.
+/// Has the kernel send SIGTERM, which the program gets, when the process that started this one ends. If it ignores that, the recorder
+/// kills it.
 fn end_with(parent: u32) -> Result<(), Error> {
     let failed = |source: rustix::io::Errno| Error::io("follow the parent's end", source.into());
     process::set_parent_process_death_signal(Some(Signal::TERM)).map_err(failed)?;
@@ -297,7 +299,7 @@ fn summary_json(full: &FullOutcome) -> Value {
 mod tests {
     use std::path::PathBuf;
 
-    use recorder::{Exit, Outcome};
+    use recorder::{Counting, Exit, Outcome};
 
     use super::*;
     use expect_test::expect;
@@ -327,8 +329,8 @@ mod tests {
                 exit: Exit::Code(0),
                 death: None,
                 incomplete: None,
-                is_left: false,
-                is_counted: true,
+                counting: Counting::Done,
+                had_children: false,
             },
             instructions,
             children: 0,

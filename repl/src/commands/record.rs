@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use query::overview::{LAST_EXEC, goes_on_after};
 use recorder::live::{self, LiveOptions, Stdio};
-use recorder::{Captures, Death, Exit, Outcome, RecordOptions, Surroundings, Target};
+use recorder::{Captures, Counting, Death, Exit, Outcome, RecordOptions, Surroundings, Target};
 use serde_json::json;
 use server::inspect::signal_name;
 use server::quantity::duration;
@@ -182,7 +182,7 @@ pub fn run_like(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Er
     let outcome = outcome.map_err(|source| Error::Record { source });
     progress.finish();
     let outcome = outcome?;
-    if outcome.is_left {
+    if outcome.counting == Counting::Left {
         return Ok(left(outcome, json));
     }
     if let Some(reason) = outcome.incomplete.as_ref()
@@ -344,7 +344,7 @@ fn options(args: Args, given: Given) -> RecordOptions {
 /// One line: `app.hindsight: 242,785 calls, 485,574 events, 1 thread, 0 lost, 0.41 s, 2.1 MB (8.9 B/call)`.
 fn summary(outcome: &Outcome) -> String {
     let per_call = per(outcome.bytes_on_disk, outcome.calls);
-    let per_call = per_call.filter(|_| outcome.is_counted);
+    let per_call = per_call.filter(|_| outcome.counting == Counting::Done);
     let per_call = per_call
         .map(|n| format!(" ({n} B/call)"))
         .unwrap_or_default();
@@ -375,7 +375,7 @@ fn summary(outcome: &Outcome) -> String {
 
 /// A number of calls or events, if it is known.
 pub fn counted(outcome: &Outcome, number: u64, what: &str) -> String {
-    match outcome.is_counted {
+    match outcome.counting == Counting::Done {
         true => count(number, what),
         false => format!("{what}s not counted"),
     }
@@ -425,7 +425,7 @@ fn aftermath(outcome: &Outcome, with_syscalls: bool) -> (Option<String>, Started
     let Ok(mut asker) = Asker::open(&outcome.recording) else {
         return (None, Started::default());
     };
-    let started = Started::ask(&mut asker, with_syscalls);
+    let started = Started::ask(&mut asker, with_syscalls, outcome.had_children);
     let became = match outcome.exit {
         Exit::Detached => None,
         Exit::Code(_) | Exit::Signal(_) => became(&mut asker),
@@ -453,7 +453,7 @@ pub fn summary_json(
         Exit::Signal(signal) => (None, Some(signal)),
         Exit::Detached => (None, None),
     };
-    let counted = |number: u64| outcome.is_counted.then_some(number);
+    let counted = |number: u64| (outcome.counting == Counting::Done).then_some(number);
     json!({
         "recording": crate::json::path(&outcome.recording),
         "events": counted(outcome.events),
@@ -476,7 +476,7 @@ pub fn summary_json(
         })),
         "detached": matches!(outcome.exit, Exit::Detached),
         "incomplete": outcome.incomplete,
-        "sealed": !outcome.is_left,
+        "sealed": outcome.counting != Counting::Left,
         "became": became,
         "children_not_recorded": children,
     })
@@ -501,8 +501,8 @@ mod tests {
             exit: Exit::Code(0),
             death: None,
             incomplete: None,
-            is_left: false,
-            is_counted: true,
+            counting: Counting::Done,
+            had_children: false,
         }
     }
 
@@ -517,7 +517,7 @@ mod tests {
         let outcome = Outcome {
             events: 0,
             calls: 0,
-            is_counted: false,
+            counting: Counting::Failed,
             ..outcome()
         };
         expect![

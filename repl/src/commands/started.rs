@@ -21,33 +21,55 @@ const IN_GO: &[u8] = b"syscall.forkExec";
 pub struct Started {
     /// Those that the recording tells of.
     seen: u64,
-    /// Whether Go code may have started more: it makes system calls itself, and these are not recorded.
-    may_be_more: bool,
+    /// Why there may be more.
+    unseen: Unseen,
+}
+
+/// What is known of processes that no event tells of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Unseen {
+    #[default]
+    None,
+    /// Go code may have started some: it makes system calls itself, and these are not recorded.
+    InGo,
+    /// The program waited for at least one. It must have made it by a system call of its own.
+    WaitedFor,
 }
 
 impl Started {
-    /// Asks a recording.
-    pub fn ask(asker: &mut Asker, with_syscalls: bool) -> Started {
+    /// Asks a recording. `waited`: the program waited for at least one process that it had started.
+    pub fn ask(asker: &mut Asker, with_syscalls: bool, waited: bool) -> Started {
         let untold = with_syscalls.then_some(UNTOLD);
         let queries = [TOLD].into_iter().chain(untold);
         let numbers = queries.filter_map(|query| u64::try_from(asker.number(query).ok()?).ok());
         let seen: u64 = numbers.sum();
         let program = asker.texts(PROGRAM).ok();
         let program = program.and_then(|mut rows| rows.pop()?.pop()?);
-        let may_be_more = program.is_some_and(|path| starts_in_go(Path::new(&path)));
-        Started { seen, may_be_more }
+        let unseen = match program.is_some_and(|path| starts_in_go(Path::new(&path))) {
+            true => Unseen::InGo,
+            false if waited && seen == 0 => Unseen::WaitedFor,
+            false => Unseen::None,
+        };
+        Started { seen, unseen }
     }
 
     /// Returns the number; `None` if it is not known.
     pub fn number(self) -> Option<u64> {
-        (!self.may_be_more).then_some(self.seen)
+        (self.unseen == Unseen::None).then_some(self.seen)
     }
 
     /// One line: `it started 2 processes, which are not recorded; hindsight record --children records them too`. `None` if there is
     /// nothing to say.
     pub fn line(self) -> Option<String> {
         let what = match self.seen {
-            0 if self.may_be_more => {
+            0 if self.unseen == Unseen::WaitedFor => {
+                return Some(
+                    "it started processes by system calls of its own, which are neither recorded nor counted; \
+                     hindsight record --syscalls counts them, --children records them"
+                        .to_owned(),
+                );
+            }
+            0 if self.unseen == Unseen::InGo => {
                 return Some(
                     "processes that its Go code started, if any, are neither recorded nor counted; \
                      hindsight record --children records them"
@@ -58,7 +80,7 @@ impl Started {
             1 => "1 process, which is".to_owned(),
             seen => format!("{} processes, which are", grouped(seen)),
         };
-        let least = if self.may_be_more { "at least " } else { "" };
+        let least = if self.unseen == Unseen::InGo { "at least " } else { "" };
         Some(format!(
             "it started {least}{what} not recorded; hindsight record --children records them too"
         ))
@@ -78,19 +100,21 @@ mod tests {
 
     #[test]
     fn what_is_not_counted_is_not_none() {
-        let told = |seen, may_be_more| {
-            let started = Started { seen, may_be_more };
+        let told = |seen, unseen| {
+            let started = Started { seen, unseen };
             (started.number(), started.line().unwrap_or_default())
         };
-        assert_eq!(told(0, false), (Some(0), String::new()));
+        assert_eq!(told(0, Unseen::None), (Some(0), String::new()));
         let all = "hindsight record --children records them too";
         let one = format!("it started 1 process, which is not recorded; {all}");
-        assert_eq!(told(1, false), (Some(1), one));
+        assert_eq!(told(1, Unseen::None), (Some(1), one));
         let some = format!("it started at least 2,000 processes, which are not recorded; {all}");
-        assert_eq!(told(2000, true), (None, some));
-        let (number, line) = told(0, true);
-        assert_eq!(number, None);
-        assert!(line.contains("neither recorded nor counted"), "{line}");
+        assert_eq!(told(2000, Unseen::InGo), (None, some));
+        for unseen in [Unseen::InGo, Unseen::WaitedFor] {
+            let (number, line) = told(0, unseen);
+            assert_eq!(number, None);
+            assert!(line.contains("neither recorded nor counted"), "{line}");
+        }
     }
 
     #[test]

@@ -41,8 +41,6 @@ impl Presence {
     pub fn set_sessions(&self, sessions: usize) {
         let mut state = self.state();
         state.sessions = sessions;
-        // Starting a session cancels a requested end.
-        state.end_soon &= sessions == 0;
         self.changed.notify_all();
     }
 

@@ -111,6 +111,8 @@ impl Sessions {
         let live = Session::Live(Arc::clone(&session));
         self.known().sessions.insert(session.id, live);
         self.count();
+        // A program that has ended by now is not counted, but clients ask about it.
+        self.presence.stay();
         let sessions = Arc::clone(self);
         let watched = Arc::clone(&session);
         std::thread::spawn(move || sessions.watch(&watched));

@@ -32,14 +32,29 @@ pub struct FileSum {
     pub crc32c: u32,
     /// CRC-32C of each [`SUM_BLOCK_LEN`] bytes and of the rest at the end, little endian. Empty if an
     /// older writer noted none.
-    #[serde(default, with = "serde_bytes")]
-    pub blocks: Vec<u8>,
+    #[serde(default, with = "shared_bytes")]
+    pub blocks: Bytes,
+}
+
+/// Bytes that clones share: each reader of a recording notes the checksums of all files.
+mod shared_bytes {
+    use bytes::Bytes;
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Bytes, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(bytes)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
+        serde_bytes::deserialize::<Vec<u8>, D>(from).map(Bytes::from)
+    }
 }
 
 /// Sums up a file that is written front to back.
 #[derive(Debug, Default)]
 pub(crate) struct Summing {
     sum: FileSum,
+    blocks: Vec<u8>,
     block: u32,
     block_len: usize,
 }
@@ -64,11 +79,14 @@ impl Summing {
         if self.block_len > 0 {
             self.end_block();
         }
-        self.sum
+        FileSum {
+            blocks: self.blocks.into(),
+            ..self.sum
+        }
     }
 
     fn end_block(&mut self) {
-        self.sum.blocks.extend(self.block.to_le_bytes());
+        self.blocks.extend(self.block.to_le_bytes());
         (self.block, self.block_len) = (0, 0);
     }
 }
@@ -212,7 +230,7 @@ impl Shared {
 }
 
 /// Reads a whole file with only one noted checksum, as older writers noted it, and returns the checksums of its blocks.
-fn blocks_of(mut file: &File, path: &Path, crc32c: u32) -> Result<Vec<u8>> {
+fn blocks_of(mut file: &File, path: &Path, crc32c: u32) -> Result<Bytes> {
     let mut summing = Summing::default();
     let mut buffer = vec![0; 64 * SUM_BLOCK_LEN];
     loop {
