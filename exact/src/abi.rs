@@ -96,7 +96,36 @@ fn with_floats(mut extended: Vec<u8>, floats: &[u64]) -> Vec<u8> {
             bytes.copy_from_slice(&value.to_le_bytes());
         }
     }
+    set_in_use(&mut extended, SSE);
     extended
+}
+
+/// The number of the x87 unit's part of XSAVE's layout.
+const X87: u8 = 0;
+/// The number of the part with xmm0 to xmm15.
+pub const SSE: u8 = 1;
+
+/// Says in XSAVE's layout that a part is in use (Intel SDM volume 1, 13.4.2). The processor gives other parts their initial state.
+pub fn set_in_use(extended: &mut [u8], part: u8) {
+    const STATE_BV: usize = 512;
+    if let Some(parts) = extended.get_mut(STATE_BV) {
+        *parts |= 1 << part;
+    }
+}
+
+/// Makes a number the only one on the x87 stack of XSAVE's layout, as where a function returns a `long double`.
+pub fn set_x87_result(extended: &mut [u8], number: [u8; 10]) {
+    const STATUS_HIGH: usize = 3;
+    const TAGS: usize = 4;
+    const ST0: usize = 32;
+    let Some(legacy) = extended.get_mut(..ST0 + number.len()) else {
+        return;
+    };
+    // The top of the stack is register 7, which alone is not empty (8.1.3 and 10.5.1.1).
+    legacy[STATUS_HIGH] |= 7 << 3;
+    legacy[TAGS] = 1 << 7;
+    legacy[ST0..].copy_from_slice(&number);
+    set_in_use(extended, X87);
 }
 
 #[cfg(test)]
@@ -125,5 +154,15 @@ mod tests {
         assert_eq!((now.rax, now.rip, now.eflags), (1, 0x400, 2));
         assert_eq!((now.rsp % 16, now.rsp < text), (8, true));
         assert_eq!(float_results(&entry.extended), [9, 0]);
+    }
+
+    #[test]
+    fn a_part_that_is_changed_is_in_use() {
+        let mut area = vec![0; 576];
+        area[4] = 0x0f;
+        set_x87_result(&mut area, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!((area[3], area[4], area[512]), (0x38, 0x80, 1));
+        assert_eq!(area[32..43], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0]);
+        assert_eq!(with_floats(area, &[5])[512], 3);
     }
 }

@@ -305,7 +305,13 @@ impl State {
         if instruction.op_mask() == Register::None {
             return None;
         }
-        let element = memory.memory_size().element_size().max(1);
+        let to_memory = kinds(memory.access()).1;
+        if !to_memory && reads_all(instruction) {
+            return None;
+        }
+        let element = masked_element(instruction)
+            .unwrap_or(memory.memory_size().element_size())
+            .clamp(1, size.max(1));
         let count = (size / element).clamp(1, 64);
         let all = if count == 64 {
             u64::MAX
@@ -313,13 +319,17 @@ impl State {
             (1 << count) - 1
         };
         let bits = self.mask_bits(instruction.op_mask());
-        let to_memory = kinds(memory.access()).1;
         if is_packed_by_mask(instruction) {
             let used = (bits & all).count_ones() as usize * element;
             return Some((0..size).map(|at| at < used).collect());
         }
-        if !to_memory && (instruction.is_broadcast() || is_spread(instruction)) {
+        if !to_memory && instruction.is_broadcast() {
             return Some(vec![bits != 0; size]);
+        }
+        if !to_memory && is_spread(instruction) {
+            let filled = instruction.op0_register().size() / element;
+            let is_used = |part: usize| (part..filled).step_by(count).any(|at| bits >> at & 1 == 1);
+            return Some((0..size).map(|at| is_used(at / element)).collect());
         }
         Some(
             (0..size)
@@ -435,6 +445,123 @@ fn is_packed_by_mask(instruction: &Instruction) -> bool {
     )
 }
 
+/// Bytes of memory that a bit of the mask stands for, where that is more than one number.
+fn masked_element(instruction: &Instruction) -> Option<usize> {
+    if instruction.is_broadcast() {
+        return None;
+    }
+    match instruction.mnemonic() {
+        Mnemonic::Vpdpbusd | Mnemonic::Vpdpbusds | Mnemonic::Vpdpwssd | Mnemonic::Vpdpwssds => {
+            Some(4)
+        }
+        Mnemonic::Vpmuldq | Mnemonic::Vpmuludq => Some(8),
+        _ => None,
+    }
+}
+
+/// Whether it reads its operand whatever the mask says: each result may need any part of it (exceptions of type E4NF and its kind;
+/// Intel, volume 2, 2.8).
+fn reads_all(instruction: &Instruction) -> bool {
+    shifts_all_alike(instruction)
+        || rearranges(instruction)
+        || matches!(
+            instruction.mnemonic(),
+            Mnemonic::Vcvtne2ps2bf16
+                | Mnemonic::Vdbpsadbw
+                | Mnemonic::Vgf2p8affineinvqb
+                | Mnemonic::Vgf2p8affineqb
+                | Mnemonic::Vmovddup
+                | Mnemonic::Vmovshdup
+                | Mnemonic::Vmovsldup
+                | Mnemonic::Vpconflictd
+                | Mnemonic::Vpconflictq
+                | Mnemonic::Vpmaddubsw
+                | Mnemonic::Vpmaddwd
+                | Mnemonic::Vpmultishiftqb
+        )
+}
+
+/// Shifts by a number in memory. With an immediate, memory has what is shifted.
+fn shifts_all_alike(instruction: &Instruction) -> bool {
+    let is_shift = matches!(
+        instruction.mnemonic(),
+        Mnemonic::Vpsllw
+            | Mnemonic::Vpslld
+            | Mnemonic::Vpsllq
+            | Mnemonic::Vpsraw
+            | Mnemonic::Vpsrad
+            | Mnemonic::Vpsraq
+            | Mnemonic::Vpsrlw
+            | Mnemonic::Vpsrld
+            | Mnemonic::Vpsrlq
+    );
+    is_shift && instruction.op2_kind() == OpKind::Memory
+}
+
+/// Instructions that take their results from other places of the operand.
+fn rearranges(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Valignd
+            | Mnemonic::Valignq
+            | Mnemonic::Vinsertf32x4
+            | Mnemonic::Vinsertf32x8
+            | Mnemonic::Vinsertf64x2
+            | Mnemonic::Vinsertf64x4
+            | Mnemonic::Vinserti32x4
+            | Mnemonic::Vinserti32x8
+            | Mnemonic::Vinserti64x2
+            | Mnemonic::Vinserti64x4
+            | Mnemonic::Vpackssdw
+            | Mnemonic::Vpacksswb
+            | Mnemonic::Vpackusdw
+            | Mnemonic::Vpackuswb
+            | Mnemonic::Vpalignr
+            | Mnemonic::Vpermb
+            | Mnemonic::Vpermd
+            | Mnemonic::Vpermi2b
+            | Mnemonic::Vpermi2d
+            | Mnemonic::Vpermi2pd
+            | Mnemonic::Vpermi2ps
+            | Mnemonic::Vpermi2q
+            | Mnemonic::Vpermi2w
+            | Mnemonic::Vpermilpd
+            | Mnemonic::Vpermilps
+            | Mnemonic::Vpermpd
+            | Mnemonic::Vpermps
+            | Mnemonic::Vpermq
+            | Mnemonic::Vpermt2b
+            | Mnemonic::Vpermt2d
+            | Mnemonic::Vpermt2pd
+            | Mnemonic::Vpermt2ps
+            | Mnemonic::Vpermt2q
+            | Mnemonic::Vpermt2w
+            | Mnemonic::Vpermw
+            | Mnemonic::Vpshufb
+            | Mnemonic::Vpshufd
+            | Mnemonic::Vpshufhw
+            | Mnemonic::Vpshuflw
+            | Mnemonic::Vpunpckhbw
+            | Mnemonic::Vpunpckhdq
+            | Mnemonic::Vpunpckhqdq
+            | Mnemonic::Vpunpckhwd
+            | Mnemonic::Vpunpcklbw
+            | Mnemonic::Vpunpckldq
+            | Mnemonic::Vpunpcklqdq
+            | Mnemonic::Vpunpcklwd
+            | Mnemonic::Vshuff32x4
+            | Mnemonic::Vshuff64x2
+            | Mnemonic::Vshufi32x4
+            | Mnemonic::Vshufi64x2
+            | Mnemonic::Vshufpd
+            | Mnemonic::Vshufps
+            | Mnemonic::Vunpckhpd
+            | Mnemonic::Vunpckhps
+            | Mnemonic::Vunpcklpd
+            | Mnemonic::Vunpcklps
+    )
+}
+
 /// Loads that put what they read into several elements.
 fn is_spread(instruction: &Instruction) -> bool {
     matches!(
@@ -456,4 +583,70 @@ fn is_spread(instruction: &Instruction) -> bool {
             | Mnemonic::Vbroadcasti64x2
             | Mnemonic::Vbroadcasti64x4
     )
+}
+
+#[cfg(test)]
+mod tests {
+    //! Goal: of a vector in memory, those bytes are named that the processor reads or writes under a mask. Method: what a processor
+    //! does beside memory that nobody may use, for each kind of instruction.
+
+    use iced_x86::{Decoder, DecoderOptions};
+
+    use super::*;
+    use crate::log::Registers;
+
+    /// Where the operand in memory is used when k1 has these bits, from its start on.
+    fn used(code: &[u8], mask: u64) -> Vec<(u64, u64)> {
+        let mut extended = vec![0; 2696];
+        extended[1088 + 8..1088 + 16].copy_from_slice(&mask.to_le_bytes());
+        let mut general = user_regs_struct::from(&Registers([0; 27]));
+        general.rax = 0x1000;
+        let state = State { general, extended };
+        let instruction = Decoder::with_ip(64, code, 0, DecoderOptions::NONE).decode();
+        assert!(!instruction.is_invalid(), "{code:x?}");
+        let mut info = InstructionInfoFactory::new();
+        let found = operands(&mut info, &instruction, &state, &|_| None);
+        let found = found.into_iter();
+        found
+            .map(|operand| (operand.address - 0x1000, operand.size))
+            .collect()
+    }
+
+    #[test]
+    fn a_bit_of_a_mask_stands_for_what_it_selects() {
+        // vpaddd zmm0{k1}, zmm1, [rax]; the same with one number for all; vmovdqu32 [rax]{k1}, zmm0
+        assert_eq!(
+            used(&[0x62, 0xf1, 0x75, 0x49, 0xfe, 0], 0x8001),
+            [(0, 4), (60, 4)]
+        );
+        assert_eq!(used(&[0x62, 0xf1, 0x75, 0x59, 0xfe, 0], 0x8000), [(0, 4)]);
+        assert_eq!(used(&[0x62, 0xf1, 0x7e, 0x49, 0x7f, 0], 0x8000), [(60, 4)]);
+        // vpdpbusd and vpmuludq: several numbers for each result.
+        assert_eq!(used(&[0x62, 0xf2, 0x75, 0x49, 0x50, 0], 0x8000), [(60, 4)]);
+        assert_eq!(used(&[0x62, 0xf1, 0xf5, 0x49, 0xf4, 0], 0x80), [(56, 8)]);
+        // vpsllw zmm0{k1}, [rax], 1
+        assert_eq!(
+            used(&[0x62, 0xf1, 0x7d, 0x49, 0x71, 0x30, 1], 0x8000_0000),
+            [(62, 2)]
+        );
+    }
+
+    #[test]
+    fn what_needs_all_of_its_operand_reads_it_whatever_the_mask() {
+        // vpmaddwd and vshufps zmm0{k1}, zmm1, [rax]; vpsllw zmm0{k1}, zmm1, xmmword [rax]
+        for mask in [0, 1, 0x8000_0000] {
+            assert_eq!(used(&[0x62, 0xf1, 0x75, 0x49, 0xf5, 0], mask), [(0, 64)]);
+            assert_eq!(used(&[0x62, 0xf1, 0x74, 0x49, 0xc6, 0, 0], mask), [(0, 64)]);
+            assert_eq!(used(&[0x62, 0xf1, 0x75, 0x49, 0xf1, 0], mask), [(0, 16)]);
+        }
+    }
+
+    #[test]
+    fn what_is_put_into_several_places_is_read_if_one_of_them_is_selected() {
+        // vbroadcasti32x4 zmm0{k1}, [rax]
+        let load = [0x62, 0xf2, 0x7d, 0x49, 0x5a, 0];
+        assert_eq!(used(&load, 0x8000), [(12, 4)]);
+        assert_eq!(used(&load, 0x0021), [(0, 8)]);
+        assert_eq!(used(&load, 0x1_0000), []);
+    }
 }

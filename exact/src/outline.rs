@@ -169,6 +169,7 @@ impl Outline {
             Entry::Chance { .. }
             | Entry::Check { .. }
             | Entry::Code { .. }
+            | Entry::Repeated { .. }
             | Entry::Signal { .. }
             | Entry::Return { .. }
             | Entry::Switch { .. } => {}

@@ -142,6 +142,24 @@ pub fn set_debug_register(tid: i32, number: usize, value: u64) -> Result<()> {
     request(libc::PTRACE_POKEUSER, tid, at, value as usize)
 }
 
+/// Where the list of locks is that the kernel marks when this thread ends (get_robust_list(2)); zero: it has none.
+pub fn robust_list(tid: i32) -> Result<u64> {
+    let (mut head, mut length) = (0u64, 0usize);
+    // SAFETY: the kernel writes one word to each of the two addresses.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_get_robust_list,
+            tid as libc::c_long,
+            &raw mut head,
+            &raw mut length,
+        )
+    };
+    match result {
+        0 => Ok(head),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Reads debug register `number`, 0 to 7.
 pub fn debug_register(tid: i32, number: usize) -> Result<u64> {
     let at = mem::offset_of!(libc::user, u_debugreg) + number * 8;

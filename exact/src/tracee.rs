@@ -41,6 +41,8 @@ pub(crate) enum Sharing {
 /// A process whose threads are stopped when these functions are used.
 pub(crate) struct Tracee {
     pub(crate) pid: i32,
+    /// The thread by whose folder /proc shows the process. The first one shows no memory once it has ended.
+    pub(crate) shown: i32,
     memory: File,
     /// Where `syscall; int3` lies in its memory, once there is a place of ours.
     call_at: Option<u64>,
@@ -85,6 +87,7 @@ impl Tracee {
             .context("open the program's memory")?;
         Ok(Tracee {
             pid,
+            shown: pid,
             memory,
             call_at: None,
             came: Vec::new(),

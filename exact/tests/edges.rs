@@ -143,6 +143,26 @@ fn a_fault_of_sse_ends_a_program() {
     assert_eq!((fatal.signal, fatal.code), (libc::SIGFPE, 3));
 }
 
+/// What /proc tells of a process is not in the folder of a thread that has ended.
+#[test]
+fn the_first_thread_ends_before_the_last_one() {
+    let run = recorded("alone.c", &[]);
+    assert_eq!((&*run.output, run.summary.code), ("alone\n", Some(0)));
+    assert_eq!(run.summary.lost, None);
+    let run = recorded("alone.c", &["by a fault"]);
+    assert_eq!(run.output, "alone\n");
+    assert_eq!(
+        (run.summary.signal, run.summary.lost),
+        (Some(libc::SIGSEGV), None)
+    );
+    let fatal = run.summary.fatal.expect("it is known");
+    assert_eq!(fatal.address, 8);
+    let mut replay = Replay::open(run.folder.path()).expect("it can be opened");
+    let end = replay.end();
+    replay.goto(end).expect("the end can be reached");
+    assert_eq!(replay.thread(), fatal.tid);
+}
+
 /// They end the recording before they are made. The program goes on, with a timer, a thread that waits, and code that it writes.
 #[test]
 fn a_program_goes_on_with_a_system_call_of_old() {
@@ -161,6 +181,23 @@ fn a_program_goes_on_with_a_system_call_of_old() {
     let mut code = [0; 2];
     assert_eq!(replay.read(at, &mut code), 2);
     assert_eq!(code, [0xcd, 0x80]);
+}
+
+/// It ends the recording before the calls come back as signals. Where they come back again and again, the kernel ends the program.
+#[test]
+fn a_program_goes_on_whose_system_calls_come_back() {
+    let run = recorded("dispatched.c", &[]);
+    assert_eq!((&*run.output, run.summary.code), ("0\n1\n", Some(3)));
+    let lost = run.summary.lost.expect("recording has ended");
+    assert!(
+        lost.starts_with("the program has its system calls come back as signals")
+            && lost.ends_with("and the program went on unrecorded"),
+        "{lost}"
+    );
+    let run = recorded("dispatched.c", &["again and again"]);
+    assert_eq!(run.output, "0\n");
+    assert_eq!(run.summary.signal, Some(libc::SIGSYS));
+    assert!(run.summary.lost.is_some());
 }
 
 /// Natively it ends the program: the kernel would return to where a program of 32 bits has its vDSO.

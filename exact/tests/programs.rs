@@ -251,6 +251,50 @@ fn registers_that_must_be_asked_for_are_refused() {
     assert_eq!(of_source(source, &[]), "-1 1\n");
 }
 
+/// The kernel would write into memory at any moment: it is refused as by a kernel without it.
+#[test]
+fn asynchronous_input_is_refused() {
+    let source = "#define _GNU_SOURCE\n#include <errno.h>\n#include <stdio.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
+        int main(void) { unsigned long context = 0; long got = syscall(SYS_io_setup, 4, &context); printf(\"%ld %d\\n\", got, errno == ENOSYS); return 0; }\n";
+    assert_eq!(of_source(source, &[]), "-1 1\n");
+}
+
+/// The base of gs is ours while a program is recorded; the program's is none.
+#[test]
+fn the_base_of_gs_is_told_as_the_program_has_it() {
+    let source = "#define _GNU_SOURCE\n#include <stdio.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
+        int main(void) { unsigned long base = 9; long got = syscall(SYS_arch_prctl, 0x1004, &base); printf(\"%ld %lx\\n\", got, base); return 0; }\n";
+    assert_eq!(of_source(source, &[]), "0 0\n");
+}
+
+/// The number of the processor is the limit of a segment, and another one when the thread has moved.
+#[test]
+fn what_tells_of_the_kernel_s_tables_is_noted() {
+    let source = "#define _GNU_SOURCE\n#include <sched.h>\n#include <stdio.h>\n#include <string.h>\n\
+        int main(void) { unsigned sum = 0, limit; unsigned short task; struct __attribute__((packed)) { unsigned short limit; unsigned long base; } table; cpu_set_t all, one; sched_getaffinity(0, sizeof all, &all);\n\
+        for (int i = 0; i < 64; i++) { if (!CPU_ISSET(i % 8, &all)) continue; CPU_ZERO(&one); CPU_SET(i % 8, &one); sched_setaffinity(0, sizeof one, &one);\n\
+        __asm__ volatile(\"lsl %1, %0\" : \"=r\"(limit) : \"r\"(0x7b)); sum = sum * 3 + (limit & 0xfff);\n\
+        __asm__ volatile(\"str %0\" : \"=m\"(task)); __asm__ volatile(\"sgdt %0\" : \"=m\"(table)); sum += table.base != 0; }\n\
+        puts(task ? \"task\" : \"none\"); return sum == 1; }\n";
+    let printed = of_source(source, &[]);
+    assert!(["task\n", "none\n"].contains(&&*printed), "{printed}");
+}
+
+/// The kernel says in a lock that somebody waits, and who has it, while a thread waits; and that its owner has ended.
+#[test]
+fn the_kernel_writes_into_locks_while_threads_wait_and_end() {
+    let source = "#define _GNU_SOURCE\n#include <pthread.h>\n#include <stdio.h>\n#include <unistd.h>\n#include <errno.h>\n\
+        static pthread_mutex_t heir, robust; static int count;\n\
+        static void *add(void *unused) { pthread_mutex_lock(&heir); count++; pthread_mutex_unlock(&heir); return 0; }\n\
+        static void *leave(void *unused) { pthread_mutex_lock(&robust); return 0; }\n\
+        int main(void) { pthread_mutexattr_t a; pthread_mutexattr_init(&a); pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT); pthread_mutex_init(&heir, &a);\n\
+        pthread_mutexattr_init(&a); pthread_mutexattr_setrobust(&a, 1); pthread_mutex_init(&robust, &a); pthread_t t[3];\n\
+        pthread_mutex_lock(&heir); for (int i = 0; i < 3; i++) pthread_create(t + i, 0, add, 0); usleep(20000); pthread_mutex_unlock(&heir);\n\
+        for (int i = 0; i < 3; i++) pthread_join(t[i], 0); pthread_create(t, 0, leave, 0); pthread_join(t[0], 0);\n\
+        int got = pthread_mutex_lock(&robust); pthread_mutex_consistent(&robust); pthread_mutex_unlock(&robust); printf(\"%d %d\\n\", count, got == EOWNERDEAD); return 0; }\n";
+    assert_eq!(of_source(source, &[]), "3 1\n");
+}
+
 /// Such state is saved anew by each run, and has parts that another run would not see again. Some processors do not save the
 /// address without an exception (AMD64, volume 2, 11.4.4), and then each switch to another thread loses it.
 #[test]

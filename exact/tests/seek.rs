@@ -193,6 +193,54 @@ fn writes_by_instructions_and_the_kernel() {
     complete_compiled("programs/writes.c", &[]);
 }
 
+/// What was read downwards begins where the search ended.
+#[test]
+fn searches_that_go_down_and_end_early_read_what_was_there() {
+    let folder = TempDir::new().expect("a folder");
+    let program = compiled("programs/backwards.c", folder.path(), &["-no-pie"]);
+    recorded(&[program.to_str().expect("a path in text")], folder.path());
+    let output = fs::read_to_string(folder.path().join("output")).expect("the output is there");
+    let words: Vec<&str> = output.split_whitespace().collect();
+    assert_eq!((words[1], words[3]), ("250", "270"));
+    let address = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16);
+    let area = address(words[0]).expect("an address");
+    let other = address(words[2]).expect("an address");
+    let mut replay = Replay::open(folder.path()).expect("it can be opened");
+    let end = replay.end();
+    let seek = Seek {
+        reads: true,
+        ..Seek::default()
+    };
+    let mut found = Vec::new();
+    let mut report = |batch: &Batch| {
+        for access in &batch.accesses {
+            let by = access
+                .instruction
+                .map(|number| &batch.instructions[number as usize].code);
+            let is_search = by.is_some_and(|code| *code == [0xf2, 0xae] || *code == [0xf3, 0xa6]);
+            if is_search && access.size < 60 {
+                let value = batch.value(access).to_vec();
+                found.push((access.address, access.size, value));
+            }
+        }
+        true
+    };
+    replay
+        .seek(0..end, &seek, &mut report)
+        .expect("it can be searched");
+    let bytes = |first: u64| -> Vec<u8> { (first..300).map(|at| at as u8).collect() };
+    let mut differs = bytes(270);
+    differs[0] = 77;
+    let expected = [
+        (area + 250, 50, bytes(250)),
+        (area + 270, 30, bytes(270)),
+        (other + 270, 30, differs),
+    ];
+    for one in expected {
+        assert!(found.contains(&one), "{one:x?} of {found:x?}");
+    }
+}
+
 #[test]
 fn instructions_of_every_kind() {
     complete_compiled("gdb/truth.c", &[]);

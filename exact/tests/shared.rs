@@ -103,6 +103,35 @@ fn a_segment_is_attached_twice() {
 }
 
 #[test]
+fn calls_that_fail_have_done_a_part() {
+    same("parts");
+}
+
+#[test]
+fn what_is_moved_leaves_empty_memory() {
+    same("moved");
+}
+
+#[test]
+fn the_program_writes_to_its_own_memory_by_calls() {
+    same("own");
+}
+
+#[test]
+fn a_file_grows_at_its_end() {
+    same("appended");
+}
+
+#[test]
+fn a_process_beside_the_program_is_doubted() {
+    let folder = TempDir::new().expect("a folder");
+    let summary = recorded("beside", folder.path());
+    assert_eq!(summary.lost, None);
+    let doubt = summary.doubt.expect("its writes are not known");
+    assert!(doubt.contains("clone with CLONE_VM"), "{doubt}");
+}
+
+#[test]
 fn what_a_child_wrote_before_a_call_is_seen_and_doubted() {
     let folder = TempDir::new().expect("a folder");
     let summary = recorded("child", folder.path());

@@ -11,7 +11,7 @@ use std::process::Command;
 use exact::{Options, Replay, Summary, record, verify};
 use tempfile::TempDir;
 
-const FAULTS: [&str; 51] = [
+const FAULTS: [&str; 54] = [
     "null",
     "unmapped",
     "noncanonical",
@@ -50,7 +50,10 @@ const FAULTS: [&str; 51] = [
     "in",
     "cli",
     "int3",
+    "int_3",
+    "int_4",
     "int81",
+    "long",
     "jump",
     "call",
     "branch",
@@ -65,7 +68,7 @@ const FAULTS: [&str; 51] = [
     "read_only",
 ];
 /// Those that stand for the others where a handler goes on.
-const SOME: [&str; 11] = [
+const SOME: [&str; 13] = [
     "null",
     "noncanonical",
     "call_r15",
@@ -76,6 +79,8 @@ const SOME: [&str; 11] = [
     "data",
     "half",
     "int3",
+    "int_3",
+    "int_4",
     "int81",
 ];
 

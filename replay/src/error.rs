@@ -112,7 +112,9 @@ impl Error {
                     .to_owned(),
             ),
             Error::Instructions { .. } => Some(
-                "this needs the same kind of processor, and the right to trace processes; the events are still there".to_owned(),
+                "this needs the same kind of processor, and the right to trace processes. With these, something is missing in the recording that the kernel \
+                 or another process wrote: docs/full.md, Limits. The events are still there"
+                    .to_owned(),
             ),
             Error::Interrupted => Some("nothing has moved".to_owned()),
         }

@@ -49,6 +49,8 @@ pub(crate) struct Every {
     /// Pages of the moment at a position.
     pages: Mutex<(u64, FxHashMap<u64, Page>)>,
     outline: OnceLock<std::result::Result<Outline, String>>,
+    /// How many instructions are recorded.
+    end: OnceLock<u64>,
 }
 
 /// The thread that has the process.
@@ -66,6 +68,7 @@ impl Every {
             actor: Mutex::default(),
             pages: Mutex::default(),
             outline: OnceLock::new(),
+            end: OnceLock::new(),
         })
     }
 
@@ -77,6 +80,26 @@ impl Every {
         let read = || exact::outline(&self.folder).map_err(|error| error.to_string());
         let outline = self.outline.get_or_init(read).as_ref();
         outline.map_err(|why| Error::Instructions { why: why.clone() })
+    }
+
+    /// Returns how many instructions are recorded.
+    ///
+    /// # Errors
+    /// As [`Self::with`].
+    pub fn end(&self) -> Result<u64> {
+        if let Some(end) = self.end.get() {
+            return Ok(*end);
+        }
+        let end = self.with(|replay| Ok(replay.end()))?;
+        Ok(*self.end.get_or_init(|| end))
+    }
+
+    /// Returns whether a position lies behind all that was recorded: the program went on unrecorded to its end.
+    ///
+    /// # Errors
+    /// As [`Self::with`].
+    pub fn is_over(&self, position: u64) -> Result<bool> {
+        Ok(position > self.end()?)
     }
 
     /// Does `work` on the process in its state after `position` instructions.
@@ -164,12 +187,14 @@ impl Every {
         Ok(asks)
     }
 
-    /// Returns the thread that executes the instruction at a position.
+    /// Returns the thread that executes the instruction at a position; behind all that was recorded, the last one.
     ///
     /// # Errors
     /// As [`Self::at`].
     pub fn running(&self, position: u64) -> Result<u32> {
-        self.at(position, |replay| Ok(replay.thread().cast_unsigned()))
+        self.at(position.min(self.end()?), |replay| {
+            Ok(replay.thread().cast_unsigned())
+        })
     }
 
     /// Returns the registers of a thread; `None` if it does not exist.

@@ -1,7 +1,8 @@
 //! The call that a thread has just returned from: its parameters as they were passed, and memory as it is at the
 //! return.
 //!
-//! The call's frame is gone: variables and parameters on the stack are unknown.
+//! The call's frame is gone: variables and parameters on the stack are unknown. Which of the function's instructions was the last is
+//! not recorded, so variables in registers, and those that the compiler replaced by constants at times, are unknown too.
 
 use debuginfo::{Ages, Certainty, EntryPlace, Frame, FrameRegisters, Machine, Register, Unknown};
 
@@ -42,6 +43,10 @@ impl Machine for LeftMachine<'_> {
 
     fn is_before_frame(&self, event: u64) -> bool {
         self.then.is_before_frame(event)
+    }
+
+    fn has_returned(&self) -> bool {
+        true
     }
 
     fn register(&self, register: Register) -> std::result::Result<(u64, Certainty), Unknown> {

@@ -148,6 +148,13 @@ impl State<'_> {
             return Ok(core.memory(&self.timeline.modules, self.seq, range));
         }
         if let Some((every, position)) = self.every()? {
+            if every.is_over(position)? {
+                return Ok(vec![Run {
+                    address,
+                    len,
+                    bytes: Seen::Unknown(Reason::Unrecorded),
+                }]);
+            }
             return every.memory(position, self.seq, address..address.saturating_add(len));
         }
         let mut gaps = Gaps {

@@ -116,6 +116,10 @@ impl<'t> Moment<'t> {
         let Some((every, position)) = self.state.every()? else {
             return Ok(None);
         };
+        if every.is_over(position)? {
+            let what = "the program was not recorded up to here".to_owned();
+            return Err(Error::NoMove(what.into()));
+        }
         let tid = self.state.tid().cast_signed();
         let called = every.at(position, move |replay| replay.call(tid, &call))?;
         Ok(Some(called))

@@ -9,7 +9,7 @@
 //! | logged write | rip: the instruction that wrote; with `--regs` all general ones |
 //! | passed logpoint | rip, if its probe was set in one place only; with `--regs` or `--stack` always, with `--regs` all general ones |
 //!
-//! If every instruction is recorded, all registers are known at every event.
+//! If every instruction is recorded, all registers are known at every event up to where that ends.
 //!
 //! A leave that stands for an exception or longjmp shows nothing.
 
@@ -192,6 +192,9 @@ impl Registers {
     /// The registers of a thread in a recording of every instruction.
     fn of_thread(every: &Every, position: u64, state: &State<'_>) -> Result<Box<Self>> {
         let seq = state.seq;
+        if every.is_over(position)? {
+            return Ok(Box::new(Self::unknown(Reason::Unrecorded)));
+        }
         let Some(found) = every.registers(position, state.tid)? else {
             return Ok(Box::new(Self::unknown(Reason::NoSuchThread)));
         };

@@ -4,7 +4,7 @@
 //! since the event that did. Otherwise code may have run in between, and the value is *stale*. Memory that threads can write
 //! to is known at the event that showed it, and after a snapshot while the program is stopped (`snapshots.rs`). At other
 //! events nothing proves that the other threads, the kernel and other processes left it unchanged. Memory mapped read-only
-//! from a file is always known. If every instruction is recorded, all is known at every event (`every.rs`).
+//! from a file is always known. If every instruction is recorded, all is known at every event up to where that ends (`every.rs`).
 
 use std::cell::{OnceCell, RefCell};
 use std::fmt;
@@ -35,6 +35,8 @@ pub enum Reason {
     NoSuchThread,
     /// The process has ended, or is no longer recorded.
     ProcessEnded,
+    /// Every instruction was recorded, but only up to here: the program went on unrecorded to its end.
+    Unrecorded,
     /// The program had no memory there that it could read.
     NotMapped,
     /// It is in a module whose file cannot be used, and why.
@@ -48,6 +50,7 @@ pub enum Reason {
 }
 
 const NOT_CAPTURED: &str = "unknown: not captured";
+const UNRECORDED_HINT: &str = "step-back goes to where it was recorded last";
 const ONLY_BEFORE_HINT: &str = "--watch or --snapshot every=N shows it later";
 
 impl Reason {
@@ -57,6 +60,7 @@ impl Reason {
             // This is the reason for most registers at most events: formatting it would take longer than finding them.
             Reason::NotCaptured => Unknown::because(NOT_CAPTURED),
             Reason::OnlyBefore => Unknown::because(self.to_string()).with_hint(ONLY_BEFORE_HINT),
+            Reason::Unrecorded => Unknown::because(self.to_string()).with_hint(UNRECORDED_HINT),
             other => Unknown::because(other.to_string()),
         }
     }
@@ -80,6 +84,7 @@ impl fmt::Display for Reason {
             Reason::NoSuchThread => f.write_str("the thread has ended, or has not begun"),
             Reason::ThreadEnded => f.write_str("the thread has ended"),
             Reason::ProcessEnded => f.write_str("the process has ended"),
+            Reason::Unrecorded => f.write_str("the program was not recorded up to here"),
             Reason::NotMapped => f.write_str("the program has no readable memory there"),
             Reason::NotInCore => f.write_str("the core file does not have it"),
             Reason::CoreCut => f.write_str("the core file was cut before it"),
@@ -307,7 +312,10 @@ impl<'t> State<'t> {
     /// The instructions cannot be run again.
     pub fn extended(&self) -> Result<Option<Vec<u8>>> {
         match self.every()? {
-            Some((every, position)) => every.extended(position, self.tid),
+            Some((every, position)) => match every.is_over(position)? {
+                true => Ok(None),
+                false => every.extended(position, self.tid),
+            },
             None => {
                 let core = self.timeline.core.as_ref();
                 let found = core.and_then(|core| core.extended(self.tid));

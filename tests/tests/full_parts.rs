@@ -223,20 +223,64 @@ fn the_last_part_ends_as_the_others() {
             .prompt(&moves.chain(["where"]).collect::<Vec<_>>())
             .text()
     };
-    // Into the function that has returned, then over its lines.
-    for steps in 1..4 {
+    // To where it was recorded last, into the function that has returned, then over its lines.
+    for steps in 2..5 {
         let told = back("goto last", steps);
         assert!(told.contains("part at "), "{steps}: {told}");
     }
-    let told = back("goto last", 1);
+    let told = back("goto last", 2);
     assert!(
         told.contains(&format!("->    {}", line("last") + 1))
             || told.contains(&format!("->     {}", line("last") + 1)),
         "{told}"
     );
     // Over the gap, into the part before.
-    let told = back("goto last", 6);
+    let told = back("goto last", 7);
     assert!(told.contains("part at "), "{told}");
+}
+
+const UNSEEN: &str = r#"#include <stdio.h>
+int total;
+__attribute__((noinline)) void part(void) { total++; }
+int main(void) {
+  part();
+  total = 500;
+  printf("%d\n", total);
+  return 0;
+}
+"#;
+
+/// What the program does after the last part is a gap like any other: no value is known behind it.
+#[test]
+fn nothing_is_known_after_the_last_part() {
+    let scratch = Scratch::new("parts_unseen");
+    let app = compiled(&scratch, "app.c", UNSEEN, &["-g", "-O0"]);
+    let app = Program::new(app, scratch.path());
+    let recording = Hindsight::recorded(&scratch, "rec", &["--full=part"], &app);
+    let end = recording.row(
+        "SELECT value(seq, 'total') AS total, explain_value(seq, 'total') AS why FROM events \
+         WHERE kind = 'process_exit'",
+    );
+    assert!(end["total"].is_null(), "{end:?}");
+    let why = end["why"].as_str().unwrap_or_default();
+    assert!(why.contains("was not recorded"), "{why}");
+    let now = recording.prompt(&["goto last", "print total"]);
+    let said = now.text() + &now.errors();
+    assert!(!said.contains("= 1\n"), "{said}");
+    assert!(said.contains("was not recorded"), "{said}");
+    let wrote = recording.prompt(&["goto last", "last-write total"]).text();
+    assert!(
+        wrote.contains("total became 1, after 0 at event "),
+        "{wrote}"
+    );
+    assert!(
+        wrote.contains("where nothing is known: not recorded: event "),
+        "{wrote}"
+    );
+    let back = recording.prompt(&["goto last", "step-back", "print total"]);
+    let back = back.text();
+    assert!(back.contains("not recorded: event "), "{back}");
+    assert!(back.contains("$1 = 1\n"), "{back}");
 }
 
 /// A function that is not called is something else than a name that nothing has.

@@ -266,3 +266,71 @@ fn that_nothing_wrote_a_bit_field_is_said_only_if_its_bytes_were_not_written() {
     let untouched = "No instruction has written pair.kept since the program began.";
     assert_eq!(last, Some(untouched), "{text}");
 }
+
+/// Two calls in the same place of the stack.
+const AGAIN: &str = r#"
+volatile int seen;
+__attribute__((noinline)) int twice(int k) { int a = k * 2; seen = a; return a; }
+int main(void) { return twice(3) + twice(4) == 14 ? 0 : 1; }
+"#;
+
+#[test]
+fn what_an_earlier_call_left_is_no_write_to_a_variable_of_this_call() {
+    let scratch = Scratch::new("full-writes-again");
+    let program = compiled(&scratch, "app.c", AGAIN, &["-O0", "-g"]);
+    let program = Program::new(program, scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &["--full"], &program);
+    let second = "select max(start_seq) from calls where function = 'twice'";
+    let second = recording.number(second);
+    let lines = [
+        format!("goto {second}"),
+        "last-write a".to_owned(),
+        "why a".to_owned(),
+    ];
+    let told = recording.prompt(&lines.each_ref().map(String::as_str));
+    let text = told.text();
+    let since =
+        "o instruction has written a since this call of twice began: what is there is from before";
+    assert_eq!(text.matches(since).count(), 2, "{text}{}", told.errors());
+    let back = "step-back --instruction";
+    let lines = [lines[0].as_str(), "finish", back, "last-write a"];
+    let text = recording.prompt(&lines).text();
+    assert!(text.contains("a became 8"), "{text}");
+}
+
+/// A fault ends the program in the middle of the instruction that writes too far.
+const OVERLONG: &str = r#"
+#include <sys/mman.h>
+struct { char name[64]; long victim; } *box;
+__attribute__((noinline)) void fill(char *to, long count) {
+  __asm__ volatile("rep stosb" : "+D"(to), "+c"(count) : "a"(0x41) : "memory");
+}
+int main(void) {
+  box = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mprotect((char *)box + 4096, 4096, PROT_NONE);
+  box->victim = 1234;
+  fill(box->name, 50000);
+  return 0;
+}
+"#;
+
+#[test]
+fn what_was_written_before_a_fault_in_the_middle_has_a_writer() {
+    let scratch = Scratch::new("full-writes-overlong");
+    let program = compiled(&scratch, "app.c", OVERLONG, &["-O1", "-g"]);
+    let program = Program::new(program, scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &["--full"], &program);
+    let last = "SELECT function, size FROM memory_writes ORDER BY position DESC LIMIT 1";
+    let last = recording.row(last);
+    assert_eq!(last["function"], "fill", "{last:?}");
+    assert_eq!(last["size"].as_i64(), Some(4096), "{last:?}");
+    let told = recording.prompt(&["last-write box->victim"]);
+    let text = told.text();
+    let became = "box->victim became 4702111234474983745, after 1234 at event ";
+    assert!(text.contains(became), "{text}{}", told.errors());
+    assert!(text.contains("(fill at "), "{text}");
+    let told = recording.prompt(&["goto crash", "watch box->victim", "reverse-continue"]);
+    let text = told.text();
+    let changed = "was 1234, is 4702111234474983745";
+    assert!(text.contains(changed), "{text}{}", told.errors());
+}

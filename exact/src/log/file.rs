@@ -13,9 +13,9 @@ use crate::error::{Context, Error, Result};
 const NAME: &str = "log.zst";
 /// What the file begins with, and the version of what follows.
 const MAGIC: &[u8] = b"hsexact";
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
 /// The first one is the same without values to compare with, the second without some writes, the third without programs that are executed,
-/// the fourth without what mappings share.
+/// the fourth without what mappings share, the fifth without what repeated instructions did before a fault.
 const READ: std::ops::RangeInclusive<u8> = 1..=VERSION;
 /// Fast enough to keep up with a program that maps a lot of files.
 const LEVEL: i32 = 1;

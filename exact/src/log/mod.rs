@@ -167,7 +167,8 @@ pub(crate) enum Entry {
         /// What it has mapped, if that is shared.
         #[serde(default)]
         shared: Option<Shared>,
-        /// Memory that files filled which are otherwise now: it is empty but for what is written.
+        /// What else it did to the address space: memory that files filled which are otherwise now, for example, is empty but for
+        /// what is written.
         #[serde(default)]
         emptied: Vec<Space>,
     },
@@ -181,6 +182,14 @@ pub(crate) enum Entry {
         /// What it saved in memory.
         #[serde(default)]
         writes: Vec<Bytes>,
+    },
+    /// An instruction that repeats has a fault in the middle: what it did before that counts as an instruction, and the thread stands
+    /// before the rest of it.
+    Repeated {
+        at: u64,
+        tid: i32,
+        /// How often it is still to be repeated.
+        left: u64,
     },
     /// A handler begins: the registers and the frame.
     Signal {
@@ -219,6 +228,9 @@ pub(crate) enum Entry {
         /// Stands for the registers of that thread (`digest::of_registers`).
         #[serde(default)]
         state: Option<u32>,
+        /// What the kernel wrote when threads began to wait.
+        #[serde(default)]
+        writes: Vec<Bytes>,
     },
     /// A thread has ended.
     End {
@@ -285,6 +297,7 @@ impl Entry {
             Entry::Start { .. } | Entry::Before { .. } => 0,
             Entry::SystemCall { at, .. }
             | Entry::Chance { at, .. }
+            | Entry::Repeated { at, .. }
             | Entry::Signal { at, .. }
             | Entry::Return { at, .. }
             | Entry::Thread { at, .. }

@@ -12,7 +12,7 @@ use crate::log::{Bytes, Entry, Registers};
 use crate::operands::{Operand, State, operands};
 use crate::ptrace;
 use crate::tracee::X87_INSTRUCTION;
-use crate::translate::saves_state;
+use crate::translate::{saves_state, tells_tables};
 
 /// Most bytes of an instruction.
 const LONGEST: usize = 15;
@@ -97,7 +97,7 @@ impl Recorder {
     fn saving(&self, tid: i32, registers: &user_regs_struct, pc: u64) -> Result<Option<Saving>> {
         let code = self.process.bytes(pc, LONGEST);
         let instruction = Decoder::with_ip(64, &code, pc, DecoderOptions::NONE).decode();
-        if !saves_state(&instruction) {
+        if !saves_state(&instruction) && !tells_tables(&instruction) {
             return Ok(None);
         }
         let state = State {
@@ -123,6 +123,10 @@ impl Recorder {
         };
         let mut saved = Vec::new();
         for operand in &saving.stores {
+            saved.push((operand.address, operand.size));
+            if tells_tables(&saving.instruction) {
+                continue;
+            }
             let at = operand.address.wrapping_add(within);
             let word = self.process.word(at).unwrap_or(0);
             if wide {
@@ -132,12 +136,12 @@ impl Recorder {
             } else if let Some(own) = self.of_half(word as u32) {
                 self.process.write(at, &own.to_le_bytes())?;
             }
-            saved.push(Bytes {
-                at: operand.address,
-                bytes: self.process.bytes(operand.address, operand.size as usize),
-            });
         }
-        Ok(saved)
+        let bytes = |(at, size): (u64, u64)| Bytes {
+            at,
+            bytes: self.process.bytes(at, size as usize),
+        };
+        Ok(saved.into_iter().map(bytes).collect())
     }
 
     /// The low half of the program's address for that of a translation.

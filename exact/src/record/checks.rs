@@ -57,7 +57,7 @@ impl Recorder {
 
     /// Private memory that the program can write.
     fn hash_memory(&self) -> Result<Vec<Hashed>> {
-        let pid = self.process.pid;
+        let pid = self.process.shown;
         let maps = maps::read(pid).context("read the program's mappings")?;
         let pagemap =
             File::open(format!("/proc/{pid}/pagemap")).context("read the program's pages")?;

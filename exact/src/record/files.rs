@@ -171,6 +171,16 @@ impl Files {
         same
     }
 
+    /// What is mapped from an address on.
+    fn at(&self, start: u64) -> Option<Mapping> {
+        let has = |known: &&Mapping| (known.span.start..known.span.end).contains(&start);
+        let known = self.mappings.iter().find(has)?;
+        Some(known.part(Span {
+            start,
+            ..known.span
+        }))
+    }
+
     /// The mapping that begins at an address.
     pub(super) fn span_at(&self, start: u64) -> Option<Span> {
         let mut all = self.mappings.iter();
@@ -202,7 +212,7 @@ enum Changed {
 
 impl Recorder {
     fn identity(&self, link: &str) -> Option<Identity> {
-        let data = fs::metadata(format!("/proc/{}/{link}", self.process.pid)).ok()?;
+        let data = fs::metadata(format!("/proc/{}/{link}", self.process.shown)).ok()?;
         data.is_file().then(|| (data.dev(), data.ino()))
     }
 
@@ -227,6 +237,16 @@ impl Recorder {
                 is_shared: true,
             });
             shared = Some(Shared { object, offset: 0 });
+        }
+        if let Space::Map(span) = space
+            && call.number == libc::SYS_mremap as u64
+            && let Some(own) = self.space.files.at(segment)
+            && own.is_shared
+        {
+            // The same memory once more.
+            let (object, offset) = (own.object, own.offset);
+            self.space.files.mappings.push(Mapping { span, ..own });
+            shared = Some(Shared { object, offset });
         }
         let is_mmap = call.number == libc::SYS_mmap as u64;
         let is_shared = matches!(
@@ -326,9 +346,14 @@ impl Recorder {
         };
         match i64::try_from(call.number).unwrap_or(-1) {
             libc::SYS_write | libc::SYS_writev | libc::SYS_sendfile => behind(first),
-            libc::SYS_pwrite64 | libc::SYS_pwritev => at(first, fourth),
             libc::SYS_pwritev2 if fourth == u64::MAX => behind(first),
-            libc::SYS_pwritev2 => at(first, fourth),
+            libc::SYS_pwrite64 | libc::SYS_pwritev | libc::SYS_pwritev2
+                if self.appends(call, first) =>
+            {
+                let end = self.length(first)?;
+                Some(Changed::Some(first, end.checked_sub(length)?..end))
+            }
+            libc::SYS_pwrite64 | libc::SYS_pwritev | libc::SYS_pwritev2 => at(first, fourth),
             libc::SYS_copy_file_range | libc::SYS_splice => told(third, fourth),
             libc::SYS_ftruncate | libc::SYS_fallocate => {
                 Some(Changed::All(format!("fd/{}", first as i32)))
@@ -357,10 +382,35 @@ impl Recorder {
     }
 
     /// Where a descriptor is in its file.
-    fn position(&self, descriptor: u64) -> Option<u64> {
-        let path = format!("/proc/{}/fdinfo/{}", self.process.pid, descriptor as i32);
+    pub(super) fn position(&self, descriptor: u64) -> Option<u64> {
+        self.told_of(descriptor, "pos:")?.parse().ok()
+    }
+
+    /// Whether a call that names a place in a file writes to its end all the same.
+    fn appends(&self, call: &Call, descriptor: u64) -> bool {
+        const RWF_APPEND: u64 = 0x10;
+        const RWF_NOAPPEND: u64 = 0x20;
+        let asked = match call.number == libc::SYS_pwritev2 as u64 {
+            true => call.args[5],
+            false => 0,
+        };
+        let flags = self.told_of(descriptor, "flags:");
+        let flags = flags.and_then(|flags| i32::from_str_radix(&flags, 8).ok());
+        let is_opened_so = flags.is_some_and(|flags| flags & libc::O_APPEND != 0);
+        asked & RWF_APPEND != 0 || is_opened_so && asked & RWF_NOAPPEND == 0
+    }
+
+    /// How long the file of a descriptor is.
+    fn length(&self, descriptor: u64) -> Option<u64> {
+        let path = format!("/proc/{}/fd/{}", self.process.shown, descriptor as i32);
+        fs::metadata(path).ok().map(|data| data.len())
+    }
+
+    /// What the kernel tells of a descriptor by this name.
+    fn told_of(&self, descriptor: u64, name: &str) -> Option<String> {
+        let path = format!("/proc/{}/fdinfo/{}", self.process.shown, descriptor as i32);
         let text = fs::read_to_string(path).ok()?;
-        let position = text.lines().find_map(|line| line.strip_prefix("pos:"))?;
-        position.trim().parse().ok()
+        let told = text.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(told.trim().to_owned())
     }
 }

@@ -84,7 +84,7 @@ pub(super) struct Changes {
 impl Known {
     /// The mappings of a program, all of whose threads are stopped, without what is ours.
     pub(super) fn of(process: &Tracee, is_ours: &dyn Fn(u64) -> bool) -> Result<Known> {
-        let maps = maps::read(process.pid).context("read the program's mappings")?;
+        let maps = maps::read(process.shown).context("read the program's mappings")?;
         let areas = maps.into_iter().filter_map(Area::of);
         let areas: Vec<Area> = areas.filter(|area| !is_ours(area.span.start)).collect();
         Ok(Known {
@@ -95,7 +95,7 @@ impl Known {
 
     /// Looks at the pages, too.
     pub(super) fn look(&mut self, process: &Tracee) -> Result<()> {
-        let map = Pagemap::open(process.pid)?;
+        let map = Pagemap::open(process.shown)?;
         let mut pages = FxHashMap::default();
         for area in &self.areas {
             let is_wanted: &dyn Fn(u64) -> bool = match area.is_shared {
@@ -199,7 +199,7 @@ fn is_private(entry: u64) -> bool {
 
 /// What a new mapping holds. Memory without a file is zero where no page is.
 fn filled(process: &Tracee, area: &Area, span: Span) -> Vec<Bytes> {
-    let map = Pagemap::open(process.pid);
+    let map = Pagemap::open(process.shown);
     match map {
         Ok(map) if area.file.is_none() && !area.is_shared => map
             .runs(span, &is_private)

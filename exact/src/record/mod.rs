@@ -14,10 +14,12 @@ pub(crate) mod image;
 mod inject;
 mod known;
 mod linker;
+mod locks;
 mod native;
 mod next;
 mod others;
 pub(crate) mod outside;
+mod own_file;
 mod part;
 mod release;
 mod signal;
@@ -212,7 +214,10 @@ impl Recorder {
     /// Notes the state at the start, and enters translated code.
     fn begin(&mut self, args: &[OsString]) -> Result<()> {
         let pid = self.process.pid;
-        let registers = ptrace::registers(pid).context("read registers")?;
+        let mut registers = ptrace::registers(pid).context("read registers")?;
+        // The call of execve(2) that it comes from returns this.
+        registers.rax = 0;
+        ptrace::set_registers(pid, &registers).context("set registers")?;
         self.hide_vdso(registers.rsp)?;
         let mut spans = image::spans(pid)?;
         spans.retain(|span| !self.translator.owns(span.start));

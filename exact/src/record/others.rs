@@ -15,12 +15,20 @@ const MOST: usize = 256;
 pub(super) struct Others {
     /// Where the first of them began.
     since: Option<u64>,
+    /// Where the first began that shares all memory and runs beside the program.
+    beside: Option<u64>,
     pages: FxHashMap<u64, Vec<u8>>,
 }
 
 impl Others {
     /// Why it may be impossible to run the recording again, if it may.
     pub(super) fn doubt(&self) -> Option<String> {
+        if let Some(since) = self.beside {
+            return Some(format!(
+                "from instruction {since} on the program shares all of its memory with another process (clone with CLONE_VM), which is not \
+                 recorded: what that writes is not noted, and a run that has read it cannot be run again from there"
+            ));
+        }
         let since = self.since?;
         Some(format!(
             "from instruction {since} on the program shares memory with another process, which is not recorded: what that writes is noted when \
@@ -36,6 +44,11 @@ impl Recorder {
             self.space.others.since = Some(self.count);
             self.others_wrote(&mut Vec::new());
         }
+    }
+
+    /// The program has made a process that shares all of its memory, and does not wait for it as it does with vfork(2).
+    pub(super) fn process_runs_beside(&mut self) {
+        self.space.others.beside.get_or_insert(self.count);
     }
 
     /// Adds what has changed in memory that other processes may write to. The program may have written it itself.

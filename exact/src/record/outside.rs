@@ -72,7 +72,7 @@ impl Recorder {
         if let Some(end) = self.space.executable_until(pc) {
             return Ok(Some(end));
         }
-        let mut spans = image::spans(self.process.pid)?;
+        let mut spans = image::spans(self.process.shown)?;
         spans.retain(|span| !self.translator.owns(span.start));
         self.space.set_executable(spans);
         Ok(self.space.executable_until(pc))

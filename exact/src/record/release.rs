@@ -18,6 +18,7 @@ impl Recorder {
             self.finish_instruction(tid)?;
             let registers = ptrace::registers(tid).context("read registers")?;
             self.take_counter(tid, &registers, registers.rip)?;
+            self.note_repeated(tid)?;
         }
         self.stop_all(&mut came)?;
         self.part.waited.clear();

@@ -197,6 +197,7 @@ impl Recorder {
             if counts {
                 let registers = ptrace::registers(tid).context("read registers")?;
                 self.take_counter(tid, &registers, registers.rip)?;
+                self.note_repeated(tid)?;
             }
         }
         if moved {
@@ -355,6 +356,23 @@ impl Recorder {
         }
     }
 
+    /// A thread whose counter was taken, and that has come to a boundary between instructions, stands before one that repeats if it
+    /// has a fault in that. What was done before counts as an instruction.
+    pub(super) fn note_repeated(&mut self, tid: i32) -> Result<()> {
+        let registers = ptrace::registers(tid).context("read registers")?;
+        let at = registers.rip;
+        if self.translator.place(at).is_none() || self.process.end_of_repeated(at).is_none() {
+            return Ok(());
+        }
+        self.log.add(&Entry::Repeated {
+            at: self.count,
+            tid,
+            left: registers.rcx,
+        })?;
+        self.count += 1;
+        self.set_counter(tid)
+    }
+
     /// Has a thread run to an address of translated code. Returns whether it has come there: it has a fault otherwise.
     fn run_to(&mut self, tid: i32, end: u64) -> Result<bool> {
         let displaced = self.process.put_trap(end)?;
@@ -420,7 +438,7 @@ impl Recorder {
     }
 
     fn is_caught(&self, number: i32) -> Result<bool> {
-        let text = proc_text(format!("/proc/{}/status", self.process.pid))
+        let text = proc_text(format!("/proc/{}/status", self.process.shown))
             .context("read the program's state")?;
         let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
         let mask = mask

@@ -9,6 +9,11 @@ use crate::error::Result;
 use crate::log::{Bytes, MappedFile, Space, Span};
 use crate::tracee::Tracee;
 
+/// mremap(2): the memory that is moved stays mapped, and is empty.
+const MREMAP_DONTUNMAP: u64 = 4;
+/// madvise(2): what drops pages, beside those that libc names: MADV_DONTNEED_LOCKED, MADV_GUARD_INSTALL.
+const DROPS: [i32; 2] = [24, 102];
+
 pub(super) fn whole(start: u64, length: u64, protection: u32) -> Span {
     Span {
         start,
@@ -39,16 +44,17 @@ pub(super) fn stated(
         libc::SYS_mprotect | libc::SYS_pkey_mprotect => {
             Space::Protect(whole(first, length, third as u32))
         }
+        // The same memory once more.
+        libc::SYS_mremap if length == 0 => {
+            let span = whole(result as u64, third, 3);
+            writes.extend(content(process, span.start, span.end));
+            Space::Map(span)
+        }
         libc::SYS_mremap => Space::Move {
             from: whole(first, length, 0),
             to: whole(result as u64, third, 3),
         },
-        libc::SYS_madvise
-            if matches!(
-                third as i32,
-                libc::MADV_DONTNEED | libc::MADV_FREE | libc::MADV_REMOVE
-            ) =>
-        {
+        libc::SYS_madvise if drops(third) => {
             let span = whole(first, length, 0);
             writes.extend(known::held(process, span)?);
             Space::Discard(span)
@@ -57,7 +63,90 @@ pub(super) fn stated(
     }))
 }
 
+/// Whether an advice drops pages.
+fn drops(advice: u64) -> bool {
+    let known = matches!(
+        advice as i32,
+        libc::MADV_DONTNEED | libc::MADV_FREE | libc::MADV_REMOVE
+    );
+    known || DROPS.contains(&(advice as i32))
+}
+
+/// What else a call did: one that has failed may have done a part of what it was to do, and one that has moved memory may have left
+/// some there. What is there now is added to `writes`.
+pub(super) fn beside(
+    process: &Tracee,
+    number: u64,
+    args: [u64; 6],
+    result: i64,
+    writes: &mut Vec<Bytes>,
+) -> Result<Vec<Space>> {
+    let [first, length, third, fourth, ..] = args;
+    let has_failed = (-4095..0).contains(&result);
+    Ok(match i64::try_from(number).unwrap_or(-1) {
+        libc::SYS_mremap if !has_failed && fourth & MREMAP_DONTUNMAP != 0 => {
+            let span = whole(first, length, 3);
+            writes.extend(known::held(process, span)?);
+            vec![Space::Map(span)]
+        }
+        // Up to where it has failed.
+        libc::SYS_mprotect | libc::SYS_pkey_mprotect if has_failed => {
+            let protection = third as u32;
+            let mut at = first;
+            let mut parts = parts(process, first, length)?;
+            parts.retain(|part| {
+                let is_one = part.start == at && part.protection == protection;
+                at = if is_one { part.end } else { u64::MAX };
+                is_one
+            });
+            parts.into_iter().map(Space::Protect).collect()
+        }
+        // Some of it or all: what is there now says so.
+        libc::SYS_madvise if has_failed && drops(third) => {
+            let parts = parts(process, first, length)?;
+            for part in &parts {
+                writes.extend(known::held(process, *part)?);
+            }
+            parts.into_iter().map(Space::Discard).collect()
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// What is mapped of a range that a call was given, lowest first.
+fn parts(process: &Tracee, start: u64, length: u64) -> Result<Vec<Span>> {
+    let end = start
+        .checked_add(length)
+        .and_then(|end| end.checked_next_multiple_of(PAGE));
+    let Some(end) = end.filter(|_| start.is_multiple_of(PAGE)) else {
+        return Ok(Vec::new());
+    };
+    let spans = image::spans(process.shown)?.into_iter();
+    let parts = spans.map(|span| Span {
+        start: span.start.max(start),
+        end: span.end.min(end),
+        ..span
+    });
+    Ok(parts.filter(|part| part.start < part.end).collect())
+}
+
 impl Recorder {
+    /// What a call did to the address space beside [`Self::space_of_call`].
+    pub(super) fn beside_call(
+        &mut self,
+        tid: i32,
+        call: &Call,
+        result: i64,
+        writes: &mut Vec<Bytes>,
+    ) -> Result<Vec<Space>> {
+        let spaces = beside(&self.process, call.number, call.args, result, writes)?;
+        for space in &spaces {
+            self.changed(*space)?;
+            self.follow_files(tid, call, *space)?;
+        }
+        Ok(spaces)
+    }
+
     /// What a call did to the address space. What file mappings hold is added to `writes`.
     pub(super) fn space_of_call(
         &mut self,
@@ -71,7 +160,7 @@ impl Recorder {
         let [first, ..] = call.args;
         let space = match i64::try_from(call.number).unwrap_or(-1) {
             libc::SYS_shmat => {
-                let spans = image::spans(self.process.pid)?;
+                let spans = image::spans(self.process.shown)?;
                 let found = spans.into_iter().find(|span| span.start == result as u64);
                 let Some(span) = found else {
                     return Ok(None);
@@ -92,6 +181,12 @@ impl Recorder {
                 None => return Ok(None),
             },
         };
+        self.changed(space)?;
+        Ok(Some(space))
+    }
+
+    /// The program has changed its address space.
+    fn changed(&mut self, space: Space) -> Result<()> {
         let (start, end) = match space {
             Space::Map(span) | Space::Unmap(span) | Space::Protect(span) | Space::Discard(span) => {
                 (span.start, span.end)
@@ -110,10 +205,10 @@ impl Recorder {
             }
             Space::Discard(_) => {}
         }
-        if self.translator.has_code_in(start, end) {
-            self.forget(start, end)?;
+        match self.translator.has_code_in(start, end) {
+            true => self.forget(start, end),
+            false => Ok(()),
         }
-        Ok(Some(space))
     }
 
     /// The program has changed what it has there. Other code may be written by it without our seeing that.
@@ -132,7 +227,7 @@ impl Recorder {
         if !maps || flags & libc::MAP_ANONYMOUS as u64 != 0 {
             return None;
         }
-        let link = format!("/proc/{}/fd/{}", self.process.pid, descriptor as i32);
+        let link = format!("/proc/{}/fd/{}", self.process.shown, descriptor as i32);
         let path = std::fs::read_link(link).ok()?;
         let span = whole(result as u64, length, protection as u32);
         Some(MappedFile {

@@ -23,7 +23,7 @@ use crate::log::{Bytes, Context, Entry, Fatal, Registers, Span, Writer};
 use crate::operands::{State, operands, repeats};
 use crate::ptrace;
 use crate::tracee::{Sharing, Tracee};
-use crate::translate::{is_chance, is_unsupported, saves_state};
+use crate::translate::{is_chance, is_unsupported, saves_state, tells_tables, traps_by_number};
 
 /// Registers are compared when it runs again after so many instructions, and at the end.
 const CHECKED_EVERY: u64 = 4096;
@@ -245,6 +245,7 @@ impl Stepped {
                 at: 0,
                 tid: self.tid,
                 state: None,
+                writes: Vec::new(),
             })?;
         }
         Ok(())
@@ -270,7 +271,9 @@ impl Stepped {
         let kind = match instruction.mnemonic() {
             Mnemonic::Syscall => return self.call_ahead(&before, pc),
             Mnemonic::Pushf | Mnemonic::Pushfq => Kind::Flags,
-            _ if saves_state(&instruction) => Kind::Chance(self.stores(&instruction, &before)?),
+            _ if saves_state(&instruction) || tells_tables(&instruction) => {
+                Kind::Chance(self.stores(&instruction, &before)?)
+            }
             _ if is_chance(&instruction) => Kind::Chance(Vec::new()),
             _ if repeats(&instruction) => Kind::Repeats,
             _ => Kind::Plain,
@@ -341,26 +344,37 @@ impl Stepped {
         Ok(Stepping::Done)
     }
 
-    /// Whether a signal can be delivered now: no instruction is half done.
+    /// Whether a signal can be delivered now: the thread is not in what stands for a function of the vDSO.
     pub fn takes_signals(&self) -> Result<bool> {
         let now = ptrace::registers(self.tid).context("read registers")?;
-        Ok(match &self.begun {
-            None => !self.overlay.is_inside(now.rip),
-            Some(Begun {
-                kind: Kind::Repeats,
-                before,
-                ..
-            }) => before.rcx == now.rcx,
-            Some(_) => true,
-        })
+        Ok(self.begun.is_some() || !self.overlay.is_inside(now.rip))
     }
 
     /// A handler is about to begin.
     pub fn signal_ahead(&mut self) -> Result<user_regs_struct> {
+        let now = ptrace::registers(self.tid).context("read registers")?;
+        self.note_repeated(&now)?;
         if !matches!(&self.begun, Some(begun) if matches!(begun.kind, Kind::Call(_))) {
             self.begun = None;
         }
-        ptrace::registers(self.tid).context("read registers")
+        Ok(now)
+    }
+
+    /// If the thread is in the middle of an instruction that repeats, what was done before counts as an instruction.
+    fn note_repeated(&mut self, now: &user_regs_struct) -> Result<()> {
+        let is_in_it = |begun: &mut Begun| {
+            matches!(begun.kind, Kind::Repeats) && now.rip == begun.pc && now.rcx < begun.before.rcx
+        };
+        if self.begun.take_if(is_in_it).is_none() {
+            return Ok(());
+        }
+        self.log.add(&Entry::Repeated {
+            at: self.count,
+            tid: self.tid,
+            left: now.rcx,
+        })?;
+        self.count += 1;
+        Ok(())
     }
 
     /// The handler of a signal has begun: the thread is at its first instruction. `before`: what [`Self::signal_ahead`] has returned.
@@ -405,12 +419,13 @@ impl Stepped {
     /// Recording ends here.
     pub fn end(mut self, ending: Ending) -> Result<Recorded> {
         self.leave_overlay()?;
-        let at = self.count;
-        if self.begun.is_none()
-            && let Ok(now) = ptrace::registers(self.tid)
-        {
-            self.check(&now)?;
+        if let Ok(now) = ptrace::registers(self.tid) {
+            self.note_repeated(&now)?;
+            if self.begun.is_none() {
+                self.check(&now)?;
+            }
         }
+        let at = self.count;
         let fatal = |signal| Fatal {
             tid: self.tid,
             signal,
@@ -525,7 +540,7 @@ fn refused(instruction: &Instruction) -> Option<String> {
     let is_trap = matches!(
         instruction.mnemonic(),
         Mnemonic::Int3 | Mnemonic::Int1 | Mnemonic::Xbegin
-    );
+    ) || traps_by_number(instruction);
     let is_refused = is_unsupported(instruction) || loads_stack_segment || is_trap;
     is_refused.then(|| {
         let name = format!("{:?}", instruction.mnemonic()).to_lowercase();

@@ -3,7 +3,7 @@
 use libc::user_regs_struct;
 
 use super::known::Known;
-use super::{Ended, Recorder, State};
+use super::{Ended, Recorder, State, locks};
 use crate::digest;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Entry};
@@ -14,6 +14,8 @@ use crate::system_calls::written::{Finished, Written, written};
 const BETWEEN: u64 = 1000;
 /// Bytes that are compared at each argument of a call whose writes are not known.
 const COMPARED: usize = 4096;
+/// arch_prctl(2): tells the base of gs.
+const ARCH_GET_GS: u64 = 0x1004;
 
 /// A system call that has begun.
 #[derive(Debug, Clone)]
@@ -22,7 +24,7 @@ pub(super) struct Call {
     pub(super) args: [u64; 6],
     /// The instruction after it.
     pub(super) next: u64,
-    /// What lay at the arguments of a call whose writes are not known.
+    /// What lay at the arguments of a call whose writes are not known, or in the lock that it is to wait for.
     before: Vec<Bytes>,
     /// The program's memory before a child that shares it until it executes a program.
     shared: Option<Box<Known>>,
@@ -35,6 +37,12 @@ pub(super) struct Call {
 }
 
 impl Call {
+    /// What lay in the lock for which it waits. It is told once.
+    pub(super) fn take_lock(&mut self) -> Option<Bytes> {
+        locks::awaited(self.number, &self.args)?;
+        self.before.pop()
+    }
+
     /// Whether other threads shall run if it does not return at once.
     pub(super) fn may_wait(&self) -> bool {
         matches!(
@@ -98,8 +106,25 @@ fn refusal(number: u64, args: &[u64; 6]) -> Option<i32> {
         | libc::SYS_io_uring_setup
         | libc::SYS_io_uring_enter
         | libc::SYS_io_uring_register
+        | libc::SYS_io_setup
         | libc::SYS_userfaultfd => Some(libc::ENOSYS),
         libc::SYS_arch_prctl if ARCH_REQ_XCOMP.contains(&args[0]) => Some(libc::EOPNOTSUPP),
+        _ => None,
+    }
+}
+
+/// Why a call ends the recording before it is made, if it does.
+pub(super) fn ends_recording(number: u64, args: &[u64; 6]) -> Option<&'static str> {
+    const ARCH_SET_GS: u64 = 0x1001;
+    const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
+    match i64::try_from(number).unwrap_or(-1) {
+        libc::SYS_arch_prctl if args[0] == ARCH_SET_GS => {
+            Some("the program uses the gs register itself")
+        }
+        // The calls that we have it make would come back, too.
+        libc::SYS_prctl if args[0] as i32 == PR_SET_SYSCALL_USER_DISPATCH && args[1] != 0 => Some(
+            "the program has its system calls come back as signals (PR_SET_SYSCALL_USER_DISPATCH)",
+        ),
         _ => None,
     }
 }
@@ -124,8 +149,12 @@ impl Recorder {
         }
     }
 
-    /// What lies at the arguments of a call whose writes are not known.
+    /// What lies at the arguments of a call whose writes are not known, or in the lock that it is to wait for.
     fn before(&self, number: u64, args: [u64; 6]) -> Vec<Bytes> {
+        if let Some(at) = locks::awaited(number, &args) {
+            let bytes = self.process.bytes(at, locks::WORD);
+            return vec![Bytes { at, bytes }];
+        }
         let probe = Finished {
             number,
             args,
@@ -145,18 +174,15 @@ impl Recorder {
         at: u64,
         next: u64,
     ) -> Result<Option<Ended>> {
-        const ARCH_SET_GS: u64 = 0x1001;
         self.take_counter(tid, registers, at)?;
         let (number, args) = (registers.rax, arguments(registers));
         if number == libc::SYS_rt_sigreturn as u64 {
             return self.sigreturn(tid).map(|()| None);
         }
-        if number == libc::SYS_arch_prctl as u64 && args[0] == ARCH_SET_GS {
+        if let Some(why) = ends_recording(number, &args) {
             registers.rip = at;
             ptrace::set_registers(tid, registers).context("set registers")?;
-            return Ok(Some(Ended::Lost(String::from(
-                "the program uses the gs register itself",
-            ))));
+            return Ok(Some(Ended::Lost(why.to_owned())));
         }
         let epoch = self.epoch;
         self.signals
@@ -210,6 +236,11 @@ impl Recorder {
         }
         if number == libc::SYS_setitimer as u64 {
             return self.slower_timer(tid, args);
+        }
+        if number == libc::SYS_arch_prctl as u64 && args[0] == ARCH_GET_GS {
+            // It is ours while the program is recorded, and the program's is zero.
+            let written = self.process.set_word(args[1], 0);
+            return Ok(Some(written.map_or(-i64::from(libc::EFAULT), |()| 0)));
         }
         Ok(refusal(number, args).map(|error| -i64::from(error)))
     }
@@ -284,7 +315,9 @@ impl Recorder {
             Some(space) => self.follow_files(tid, &call, space)?,
             None => None,
         };
-        let emptied = self.file_changes(&call, result, &mut writes);
+        let mut emptied = self.beside_call(tid, &call, result, &mut writes)?;
+        emptied.extend(self.file_changes(&call, result, &mut writes));
+        writes.extend(self.written_by_file(&call, result));
         self.others_wrote(&mut writes);
         for bytes in &writes {
             let end = bytes.at + bytes.bytes.len() as u64;
@@ -323,6 +356,7 @@ impl Recorder {
                 let size = self.process.word(call.args[0] + 16).unwrap_or(0);
                 self.threads[tid].alternate = (start, start + size);
             }
+            libc::SYS_process_vm_writev if !self.is_own(call.args[0]) => return Vec::new(),
             _ if self.shares_memory(call.number, call.args[0]) => {
                 return match &call.shared {
                     Some(before) => self.written_by_child(before).unwrap_or_default(),
@@ -345,6 +379,12 @@ impl Recorder {
                 changed.collect()
             }
         }
+    }
+
+    /// Whether this is the number of the program or of one of its threads.
+    pub(super) fn is_own(&self, number: u64) -> bool {
+        let number = number as i32;
+        number == self.process.pid || self.threads.has(number)
     }
 
     /// Returns whether a call makes a child that shares the memory, and that its parent waits for: vfork(2), posix_spawn(3).
@@ -431,9 +471,13 @@ impl Recorder {
         }
         let thread = self.threads.remove(tid).expect("it is about to end");
         let state = thread.call().and_then(|call| call.state);
+        if tid == self.process.shown {
+            self.process.shown = self.threads.tids().next().unwrap_or(tid);
+        }
         if let Some(goal) = &mut self.part.goal {
             goal.end_of(tid);
         }
+        let mut writes = self.left_locks(tid);
         ptrace::cont(tid, 0).context("resume the program")?;
         if tid != self.process.pid {
             loop {
@@ -446,15 +490,12 @@ impl Recorder {
                 }
             }
         }
-        let zero = Bytes {
-            at: thread.clears,
-            bytes: vec![0; 4],
-        };
-        let writes = if thread.clears == 0 {
-            Vec::new()
-        } else {
-            vec![zero]
-        };
+        if thread.clears != 0 {
+            writes.push(Bytes {
+                at: thread.clears,
+                bytes: vec![0; 4],
+            });
+        }
         self.log.add(&Entry::End {
             at: self.count,
             tid,

@@ -232,6 +232,7 @@ impl Recorder {
                         at: 0,
                         tid: first,
                         state: None,
+                        writes: Vec::new(),
                     })?;
                 }
             }

@@ -5,6 +5,7 @@ use std::ops::{Index, IndexMut};
 use rustc_hash::FxHashMap;
 
 use super::system_call::Call;
+use crate::log::Bytes;
 use crate::translate::layout;
 
 /// What a thread is doing.
@@ -126,6 +127,16 @@ impl Threads {
 
     pub(super) fn tids(&self) -> impl Iterator<Item = i32> {
         self.known.keys().copied()
+    }
+
+    /// What lay in the locks for which threads have begun to wait.
+    pub(super) fn take_locks(&mut self) -> Vec<Bytes> {
+        let all = self.known.values_mut();
+        let calls = all.filter_map(|thread| match &mut thread.state {
+            State::InCall(call) => call.take_lock(),
+            State::Ready => None,
+        });
+        calls.collect()
     }
 
     /// Those that are in a system call.

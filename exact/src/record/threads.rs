@@ -131,6 +131,7 @@ impl Recorder {
             if is_alone || !call.may_wait() {
                 return Ok(false);
             }
+            self.await_sleep(tid, call);
             self.turns.current = None;
             return self.take_turn();
         }
@@ -159,10 +160,12 @@ impl Recorder {
             self.turns.running = tid;
             let registers = ptrace::registers(tid).context("read registers")?;
             let own = self.own(tid, &registers)?;
+            let writes = self.awaited_locks();
             self.log.add(&Entry::Switch {
                 at: self.count,
                 tid,
                 state: Some(digest::of_registers(&own, own.rip)),
+                writes,
             })?;
         }
         self.set_counter(tid)?;
@@ -208,6 +211,7 @@ impl Recorder {
                 self.finish_instruction(tid)?;
                 let registers = ptrace::registers(tid).context("read registers")?;
                 self.take_counter(tid, &registers, registers.rip)?;
+                self.note_repeated(tid)?;
                 self.turns.go_behind();
                 return Ok(Ok(Next::Running));
             }
@@ -240,6 +244,8 @@ impl Recorder {
             ptrace::set_registers(child, &own).context("set registers")?;
             if flags & libc::CLONE_VM as u64 == 0 {
                 self.process_is_made();
+            } else if flags & libc::CLONE_VFORK as u64 == 0 {
+                self.process_runs_beside();
             }
             return ptrace::detach(child, 0).context("let a child go");
         }

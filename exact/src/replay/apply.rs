@@ -58,6 +58,7 @@ impl Replay {
             Entry::Chance {
                 registers, writes, ..
             } => self.chance(registers, writes),
+            Entry::Repeated { tid, left, .. } => self.repeated(*tid, *left),
             Entry::Signal {
                 tid,
                 number,
@@ -86,8 +87,9 @@ impl Replay {
                 Ok(())
             }
             Entry::Code { start, end, .. } => self.code_changes(*start, *end),
-            Entry::Switch { tid, .. } => {
+            Entry::Switch { tid, writes, .. } => {
                 self.trace_waiting()?;
+                self.kernel_writes(self.now.running, writes)?;
                 self.switch(*tid)
             }
             Entry::End { tid, writes, .. } => {
@@ -254,6 +256,7 @@ impl Replay {
         | Entry::Thread { writes, .. }
         | Entry::Return { writes, .. }
         | Entry::Chance { writes, .. }
+        | Entry::Switch { writes, .. }
         | Entry::End { writes, .. }) = entry
         else {
             if let Entry::Resumed { writes, .. } = entry

@@ -93,6 +93,7 @@ fn at(entry: &mut Entry) -> &mut u64 {
     match entry {
         Entry::SystemCall { at, .. }
         | Entry::Chance { at, .. }
+        | Entry::Repeated { at, .. }
         | Entry::Signal { at, .. }
         | Entry::Return { at, .. }
         | Entry::Thread { at, .. }

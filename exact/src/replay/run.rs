@@ -89,6 +89,7 @@ impl Replay {
                 entry,
                 Entry::SystemCall { .. }
                     | Entry::Chance { .. }
+                    | Entry::Repeated { .. }
                     | Entry::Return { .. }
                     | Entry::Resumed { .. }
                     | Entry::Signal {
@@ -97,7 +98,10 @@ impl Replay {
                     }
             );
             let asked = instruction
-                && !matches!(entry, Entry::Resumed { .. } | Entry::Signal { .. })
+                && !matches!(
+                    entry,
+                    Entry::Resumed { .. } | Entry::Signal { .. } | Entry::Repeated { .. }
+                )
                 && !matches!(entry, Entry::SystemCall { tid, .. } if *tid != self.now.running);
             if at < self.now.count {
                 return Err(self.diverged(&format!(

@@ -103,8 +103,18 @@ impl Replay {
         for (operand, before) in &begun.operands {
             let (address, size) = operand.used(begun.repetitions, left, begun.down);
             let skipped = (address - operand.address) as usize;
-            let before = before.get(skipped..).unwrap_or(&[]);
-            let before = &before[..before.len().min(size as usize)];
+            let wanted = found.seek.value_bytes.min(size as usize);
+            let kept = before.get(skipped..).unwrap_or(&[]);
+            // It has ended early, from the highest address down: what it only read is still there.
+            let is_cut = skipped > 0 && kept.len() < wanted;
+            let unchanged = match is_cut && written.is_empty() {
+                true => self.process.bytes(address, wanted),
+                false => Vec::new(),
+            };
+            let before = match is_cut {
+                true => &unchanged[..],
+                false => &kept[..kept.len().min(wanted)],
+            };
             let touch = Touch {
                 position: begun.position,
                 tid: begun.tid,
@@ -133,6 +143,7 @@ impl Replay {
     pub(super) fn found_entry(&mut self, entry: &Entry) -> Result<()> {
         let tid = match entry {
             Entry::SystemCall { tid, .. }
+            | Entry::Repeated { tid, .. }
             | Entry::Signal {
                 tid,
                 call_done: true,

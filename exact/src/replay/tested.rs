@@ -5,10 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::record::{Options, record};
+use crate::record::{Options, Summary, record};
 
 /// Records a program that ends with an exit code. Returns what it prints.
 pub(super) fn printed(source: &str, code: i32, folder: &Path) -> String {
+    let (summary, output) = run(source, folder);
+    assert_eq!((summary.lost, summary.code), (None, Some(code)));
+    output
+}
+
+/// Records a program, however it ends. Returns that, and what it prints.
+pub(super) fn run(source: &str, folder: &Path) -> (Summary, String) {
     let (file, program) = (folder.join("program.c"), folder.join("program"));
     fs::write(&file, source).unwrap();
     let mut compiler = Command::new("gcc");
@@ -22,8 +29,7 @@ pub(super) fn printed(source: &str, code: i32, folder: &Path) -> String {
     };
     let command = [OsString::from(&program)];
     let summary = record(&program, &command, folder, options).unwrap();
-    assert_eq!((summary.lost, summary.code), (None, Some(code)));
-    fs::read_to_string(folder.join("output")).unwrap()
+    (summary, fs::read_to_string(folder.join("output")).unwrap())
 }
 
 /// Records a program that prints one address. Returns that.

@@ -406,6 +406,9 @@ fn told(entry: &Entry) -> String {
         Entry::Chance { .. } => {
             format!("an instruction whose result was noted (such as rdtsc) at instruction {at}")
         }
+        Entry::Repeated { tid, left, .. } => format!(
+            "an instruction of thread {tid} that was to be repeated {left} times more at instruction {at}"
+        ),
         Entry::Signal { tid, number, .. } => {
             format!("signal {number} to thread {tid} at instruction {at}")
         }

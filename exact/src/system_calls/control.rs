@@ -1,6 +1,6 @@
 //! Calls whose first argument, or second, says what they do: fcntl, prctl, arch_prctl; and those of asynchronous work.
 
-use super::call::{Call, Ranges, none, one};
+use super::call::{Call, Ranges, known, none, one};
 use super::written::Written;
 
 const INT: u64 = 4;
@@ -25,7 +25,8 @@ pub(super) fn written(call: &Call) -> Option<Written> {
             Written::Unknown
         }
         libc::SYS_io_setup if call.returned().is_none() => none(),
-        libc::SYS_bpf | libc::SYS_ptrace | libc::SYS_restart_syscall => Written::Unknown,
+        libc::SYS_bpf | libc::SYS_restart_syscall => Written::Unknown,
+        libc::SYS_ptrace => tracer(call),
         // File systems by number: only the second use writes, a name.
         libc::SYS_sysfs if call.int(0) != 2 || call.returned().is_none() => none(),
         libc::SYS_quotactl | libc::SYS_quotactl_fd if call.returned().is_none() => none(),
@@ -107,6 +108,44 @@ fn process(call: &Call) -> Written {
         57..=59 | 67 | 68 => none(),
         _ => Written::Unknown,
     }
+}
+
+/// What a tracer is told.
+fn tracer(call: &Call) -> Written {
+    const SIGNAL: u64 = size_of::<libc::siginfo_t>() as u64;
+    let Some(result) = call.returned() else {
+        return none();
+    };
+    let to = call.arg(3);
+    match call.int(0) {
+        // PTRACE_PEEKTEXT, PTRACE_PEEKDATA, PTRACE_PEEKUSER; PTRACE_GETEVENTMSG, PTRACE_GETSIGMASK
+        1..=3 | 0x4201 | 0x420a => one(to, LONG),
+        // PTRACE_GETREGS, PTRACE_GETFPREGS
+        12 => one(to, size_of::<libc::user_regs_struct>() as u64),
+        14 => one(to, size_of::<libc::user_fpregs_struct>() as u64),
+        // PTRACE_GETSIGINFO; PTRACE_PEEKSIGINFO, whose result is a count.
+        0x4202 => one(to, SIGNAL),
+        0x4209 => one(to, result.saturating_mul(SIGNAL)),
+        // PTRACE_GETREGSET and PTRACE_SETREGSET tell in an iovec how much there is.
+        0x4204 => known(register_set(call, to)),
+        0x4205 => one(to, 2 * LONG),
+        // PTRACE_GET_SYSCALL_INFO, PTRACE_GET_RSEQ_CONFIGURATION: the result is the length of all.
+        0x420e | 0x420f => one(to, result.min(call.arg(2))),
+        // What sets, and what starts, stops and ends tracing.
+        0 | 4..=9 | 13 | 15..=17 | 24 | 0x4200 | 0x4203 | 0x4206..=0x4208 | 0x420b => none(),
+        _ => Written::Unknown,
+    }
+}
+
+fn register_set(call: &Call, vector: u64) -> Option<Ranges> {
+    let (to, len) = (
+        call.u64_at(vector)?,
+        call.u64_at(vector.checked_add(LONG)?)?,
+    );
+    let ranges = Ranges::default().with(to, len);
+    // The iovec is read after the call: it may be what the call wrote.
+    let is_sure = !ranges.overlap(vector, 2 * LONG);
+    is_sure.then(|| ranges.with(vector, 2 * LONG))
 }
 
 fn processor(call: &Call) -> Written {

@@ -8,7 +8,8 @@ use iced_x86::{
 use super::blocks::Blocks;
 use super::emit::{Emitter, R15, RAX, RCX, Reg};
 use super::instructions::{
-    decode, ends_block, flags_are_dead, is_chance, is_unsupported, loads_flags,
+    decode, ends_block, flags_are_dead, is_chance, is_too_long, is_unsupported, loads_flags,
+    traps_by_number,
 };
 use super::notes::Notes;
 use super::{Code, CodeSpan, Mode, Translator, Trap, layout};
@@ -401,10 +402,13 @@ impl Block<'_> {
             // What faults here faults as it does in the program.
             _ => {
                 self.place(pc, true, false);
-                let bytes = if instruction.is_invalid() {
-                    vec![0x0f, 0x0b]
-                } else {
-                    self.original(instruction)
+                let bytes = match instruction.is_invalid() {
+                    // hlt, which raises the fault of an instruction that is too long.
+                    true if is_too_long(self.bytes) => vec![0xf4],
+                    true => vec![0x0f, 0x0b],
+                    // Who runs again has the signal, and wants to be stopped behind the instruction by whatever.
+                    false if self.origins.is_none() && traps_by_number(instruction) => vec![0xcc],
+                    false => self.original(instruction),
                 };
                 self.e.put(&bytes);
                 self.ahead = self.ahead.saturating_sub(1);

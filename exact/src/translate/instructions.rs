@@ -53,7 +53,22 @@ pub(crate) fn is_chance(instruction: &Instruction) -> bool {
             | Mnemonic::Rdpid
             | Mnemonic::Rdpmc
             | Mnemonic::Xgetbv
-    ) || saves_state(instruction)
+    ) || tells_tables(instruction)
+        || saves_state(instruction)
+}
+
+/// Instructions that tell of the kernel's tables, of which each processor has its own: the limit of one segment is its number.
+pub(crate) fn tells_tables(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Lsl
+            | Mnemonic::Lar
+            | Mnemonic::Sgdt
+            | Mnemonic::Sidt
+            | Mnemonic::Sldt
+            | Mnemonic::Str
+            | Mnemonic::Smsw
+    )
 }
 
 /// Instructions that save state of the processor in memory. Which parts of it are in use depends on what the kernel did meanwhile.
@@ -94,9 +109,30 @@ pub(crate) fn is_unsupported(instruction: &Instruction) -> bool {
             instruction.mnemonic(),
             Mnemonic::Rdgsbase | Mnemonic::Wrgsbase | Mnemonic::Ldtilecfg | Mnemonic::Sysenter
         )
-        || matches!(instruction.code(), Opcode::Int_imm8)
+        || instruction.code() == Opcode::Int_imm8 && !traps_by_number(instruction)
         || instruction.is_jmp_far_indirect()
         || instruction.is_call_far_indirect()
+}
+
+/// `int 3` and `int 4` in two bytes: the only interrupts by number that the kernel lets programs raise, but for its own. Their signal
+/// comes behind them.
+pub(crate) fn traps_by_number(instruction: &Instruction) -> bool {
+    instruction.code() == Opcode::Int_imm8 && matches!(instruction.immediate8(), 3 | 4)
+}
+
+/// Whether code is no instruction only because that would be longer than the processor takes: it raises another fault for that.
+pub(super) fn is_too_long(code: &[u8]) -> bool {
+    const LONGEST: usize = 15;
+    const PREFIXES: [u8; 11] = [
+        0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
+    ];
+    let is_prefix = |byte: &&u8| PREFIXES.contains(*byte);
+    let prefixes = code.iter().take_while(is_prefix).count();
+    let is_shorter_one = |dropped: usize| {
+        let rest = Decoder::new(64, &code[dropped..], DecoderOptions::NONE).decode();
+        !rest.is_invalid() && dropped + rest.len() > LONGEST
+    };
+    prefixes >= LONGEST || (1..=prefixes).any(is_shorter_one)
 }
 
 /// Instructions that load gs, and its base with it. Those that only store it see what is the program's.
@@ -182,6 +218,40 @@ mod tests {
         let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
         assert!(!instruction.is_invalid(), "{code:x?}");
         is_unsupported(&instruction)
+    }
+
+    #[test]
+    fn interrupts_by_number_are_refused_but_for_traps() {
+        for number in [0u8, 1, 2, 5, 0x20, 0x2d, 0x80, 0xff] {
+            assert!(is_refused(&[0xcd, number]), "{number}");
+        }
+        assert!(!is_refused(&[0xcd, 3]) && !is_refused(&[0xcd, 4]));
+    }
+
+    #[test]
+    fn instructions_that_are_too_long_are_told_from_those_that_are_none() {
+        let with = |prefixes: usize, rest: &[u8]| [vec![0x66; prefixes], rest.to_vec()].concat();
+        assert!(is_too_long(&with(16, &[0x90])));
+        assert!(is_too_long(&with(15, &[0x90, 0x90])));
+        assert!(is_too_long(&with(13, &[0x48, 0x89, 0xc8])));
+        // push es; lock nop; these are none, however short.
+        assert!(!is_too_long(&with(14, &[0x06, 0x90, 0x90])));
+        assert!(!is_too_long(&[0xf0, 0x90, 0x90, 0x90]));
+        assert!(!is_too_long(&[0x0f, 0xff, 0xc0, 0x90]));
+    }
+
+    #[test]
+    fn what_tells_of_tables_depends_on_chance() {
+        let codes: [&[u8]; 4] = [
+            &[0x0f, 0x03, 0xc1],       // lsl eax, cx
+            &[0x0f, 0x02, 0xc1],       // lar eax, cx
+            &[0x0f, 0x01, 0x00],       // sgdt [rax]
+            &[0x66, 0x0f, 0x00, 0xc8], // str ax
+        ];
+        for code in codes {
+            let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
+            assert!(is_chance(&instruction), "{code:x?}");
+        }
     }
 
     #[test]

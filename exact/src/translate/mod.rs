@@ -16,7 +16,9 @@ mod table;
 use iced_x86::InstructionInfoFactory;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub(crate) use instructions::{is_chance, is_unsupported, saves_state};
+pub(crate) use instructions::{
+    is_chance, is_unsupported, saves_state, tells_tables, traps_by_number,
+};
 pub use places::CodeSpan;
 
 use blocks::Blocks;

@@ -1,6 +1,7 @@
 // Memory that changes without a write to its address: `shared WHAT` prints what it has read.
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,89 @@ static void segment(void) {
   printf("%s\n", first);
 }
 
+// Calls that fail when they have done a part.
+static void parts(void) {
+  char *at = map(-1, 16384, 3, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+  memset(at, 7, 16384);
+  munmap(at + 8192, 4096);
+  int failed = madvise(at, 16384, MADV_DONTNEED);
+  printf("%d %d %d\n", failed, at[0], at[12288]);
+  memset(at, 8, 8192);
+  mlock(at + 4096, 4096);
+  failed = madvise(at, 8192, MADV_DONTNEED);
+  printf("%d %d %d\n", failed, at[0], at[4096]);
+  failed = mprotect(at, 16384, PROT_READ | PROT_WRITE | PROT_EXEC);
+  printf("%d", failed);
+  unsigned char code[] = {0xb8, 0, 0, 0, 0, 0xc3};
+  for (int i = 0; i < 4; i++) {
+    code[1] = 50 + i;
+    memcpy(at, code, sizeof code);
+    printf(" %d", ((function)at)(0));
+  }
+  puts("");
+}
+
+// What is moved leaves empty memory, and shared memory is mapped once more.
+static void moved(void) {
+  char *at = map(-1, 16384, 3, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+  memset(at, 9, 16384);
+  char *to = mremap(at, 16384, 16384, MREMAP_MAYMOVE | 4 /* MREMAP_DONTUNMAP */, NULL);
+  if (to == MAP_FAILED) abort();
+  printf("%d %d\n", to[0], at[0]);
+  int failed = madvise(to, 16384, 24 /* MADV_DONTNEED_LOCKED */);
+  printf("%d %d\n", failed, to[0]);
+  char *common = map(-1, 4096, 3, MAP_SHARED | MAP_ANONYMOUS, 0);
+  common[5] = 5;
+  char *again = mremap(common, 0, 4096, MREMAP_MAYMOVE);
+  if (again == MAP_FAILED) abort();
+  again[5]++;
+  common[6] = 3;
+  printf("%d %d\n", common[5], again[6]);
+}
+
+// The program's own memory is written by a file and by a call.
+static void own(void) {
+  static char text[32] = "nothing";
+  int file = open("/proc/self/mem", O_RDWR);
+  if (file < 0 || pwrite(file, "by a file", 10, (long)text) != 10) abort();
+  if (text[3] == 'a') puts(text);
+  lseek(file, (long)text + 5, SEEK_SET);
+  if (write(file, "its file", 9) != 9) abort();
+  if (text[5] == 'i') puts(text);
+  char *common = map(memory(4096), 4096, 3, MAP_SHARED, 0);
+  pwrite(file, "shared", 7, (long)common);
+  if (common[0] == 's') puts(common);
+  struct iovec from = {"by a call", 10}, to[2] = {{text, 4}, {text + 4, 6}};
+  if (process_vm_writev(getpid(), &from, 1, to, 2, 0) != 10) abort();
+  if (text[5] == 'c') puts(text);
+}
+
+// What is written to a file that is open for appending goes to its end, whatever place is named.
+static void appended(int file) {
+  fcntl(file, F_SETFL, O_APPEND);
+  ftruncate(file, 4);
+  char *at = map(file, 4096, 3, MAP_SHARED, 0);
+  pwrite(file, "behind", 6, 0);
+  if (at[0] == 0 && at[4] == 'b') puts(at + 4);
+  write(file, " that", 5);
+  if (at[11] == 't') puts(at + 4);
+}
+
+static volatile int beside_count;
+
+static int counts(void *unused) {
+  beside_count = 5;
+  return 0;
+}
+
+// A process that shares all memory runs beside the program.
+static void beside(void) {
+  static char stack[65536];
+  int child = clone(counts, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL);
+  waitpid(child, NULL, 0);
+  printf("%d\n", beside_count);
+}
+
 static void trap(int number) { write(1, "trap\n", 5); }
 
 static void steps(void) {
@@ -126,7 +210,17 @@ int main(int argc, char **argv) {
   if (!strcmp(argv[1], "private")) private();
   if (!strcmp(argv[1], "child")) child();
   if (!strcmp(argv[1], "segment")) segment();
+  if (!strcmp(argv[1], "parts")) parts();
+  if (!strcmp(argv[1], "moved")) moved();
+  if (!strcmp(argv[1], "own")) own();
+  if (!strcmp(argv[1], "beside")) beside();
   if (!strcmp(argv[1], "steps")) steps();
+  if (!strcmp(argv[1], "appended")) {
+    char name[] = "/tmp/shared.XXXXXX";
+    int file = mkstemp(name);
+    unlink(name);
+    appended(file);
+  }
   if (!strcmp(argv[1], "file")) {
     char name[] = "/tmp/shared.XXXXXX";
     int file = mkstemp(name);

@@ -55,6 +55,24 @@ fn what_is_repeated_has_written_nothing_but_its_rest() {
 }
 
 #[test]
+fn what_a_tracer_is_told() {
+    let of = |request, result| said(libc::SYS_ptrace, [request, 5, 100, 0x4000, 0, 0], result);
+    let bytes = |len| Written::Exactly(vec![(0x4000, len)]);
+    assert_eq!(of(libc::PTRACE_PEEKDATA as u64, 0), bytes(8));
+    assert_eq!(of(libc::PTRACE_GETREGS as u64, 0), bytes(27 * 8));
+    assert_eq!(of(libc::PTRACE_GETSIGINFO as u64, 0), bytes(128));
+    // PTRACE_GET_SYSCALL_INFO has room for 100 bytes here.
+    assert_eq!(of(0x420e, 88), bytes(88));
+    assert_eq!(of(0x420e, 120), bytes(100));
+    for request in [libc::PTRACE_CONT, libc::PTRACE_POKEDATA, libc::PTRACE_SEIZE] {
+        assert_eq!(of(request as u64, 0), NOTHING);
+    }
+    assert_eq!(of(libc::PTRACE_GETREGS as u64, -3), NOTHING);
+    // The iovec of PTRACE_GETREGSET cannot be read.
+    assert_eq!(of(0x4204, 0), Written::Unknown);
+}
+
+#[test]
 fn what_is_not_known_is_said_so() {
     let args = [0x1000, 2, 0x3000, 0x4000, 0x5000, 0];
     for number in [

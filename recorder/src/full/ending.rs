@@ -6,6 +6,18 @@ use store::control::{Exception, ExceptionPhase, Pause, PauseReason, SavedRegiste
 
 use crate::{Death, Result};
 
+/// Returns whether the program was recorded up to its end.
+pub(super) fn is_recorded(outline: &Outline) -> bool {
+    let gap = outline.gaps.last();
+    let has_left = gap.is_some_and(|gap| gap.nanoseconds.is_none());
+    !has_left && outline.lost.is_none() && outline.executed.is_none()
+}
+
+/// Returns when the program ended. What was not recorded before counts as one instruction: nothing is known of it.
+pub(super) fn ticks(outline: &Outline) -> u64 {
+    outline.end + u64::from(!is_recorded(outline))
+}
+
 /// Runs to the end and describes the thread that a signal ended there.
 pub(super) fn stop(
     replay: &mut Replay,
@@ -52,7 +64,7 @@ pub(super) fn stop(
 pub(super) fn exception(outline: &Outline, signal: i32) -> Exception {
     let fatal = outline.fatal.as_ref();
     Exception {
-        ticks: outline.end,
+        ticks: ticks(outline),
         tid: fatal.map_or(0, |fatal| fatal.tid.cast_unsigned()),
         signal: Some(signal),
         type_name: None,

@@ -95,6 +95,8 @@ pub struct FullOptions {
     pub surroundings: Surroundings,
     /// Whether to keep the log's segments after sealing.
     pub keep_log: bool,
+    /// The process that started the recorder, if the program is to end with it.
+    pub parent: Option<u32>,
     /// Program (looked up in PATH) and arguments.
     pub argv: Vec<OsString>,
 }
@@ -215,7 +217,7 @@ fn run(
             }
         })),
     };
-    signals::passed_on(&started, || {
+    signals::passed_on((&started, options.parent), || {
         let recorded = exact::record(program, &options.argv, &first.folder(), how);
         let summary = match recorded {
             Ok(summary) => summary,

@@ -235,6 +235,7 @@ fn options(live: &Live, own: &Recording) -> FullOptions {
             ..Surroundings::default()
         },
         keep_log: false,
+        parent: None,
         argv: manifest.argv.iter().map(OsString::from).collect(),
     }
 }

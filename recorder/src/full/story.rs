@@ -76,13 +76,8 @@ impl Story {
             .controls
             .sort_by_key(|control| control.ticks().unwrap_or(0));
         story.define();
-        let gap = story.outline.gaps.last();
-        let is_recorded =
-            story.outline.lost.is_none() && gap.is_none_or(|gap| gap.nanoseconds.is_some());
-        if let Some(signal) = story.outline.signal.filter(|_| !is_recorded) {
-            let exception = ending::exception(&story.outline, signal);
-            story.controls.push(Control::Exception(exception));
-        } else if let Some(signal) = story.outline.signal {
+        let is_recorded = ending::is_recorded(&story.outline);
+        if let Some(signal) = story.outline.signal.filter(|_| is_recorded) {
             let stop = ending::stop(&mut replay, &story.outline, |at| modules::space(&found, at));
             let pause = match stop {
                 Ok((death, pause)) => {
@@ -131,12 +126,15 @@ impl Story {
             (None, None) if outline.is_cut || outline.executed.is_some() => None,
             (None, None) => Some(Control::Detached { ticks }),
             (code, signal) => Some(Control::ProcessExit {
-                ticks,
+                ticks: ending::ticks(outline),
                 code,
                 signal,
             }),
         };
+        let signal = outline.signal.filter(|_| !ending::is_recorded(outline));
+        let exception = signal.map(|signal| ending::exception(outline, signal));
         self.controls.extend(warnings);
+        self.controls.extend(exception.map(Control::Exception));
         self.controls.extend(end);
     }
 }

@@ -105,8 +105,8 @@ pub struct NotRecorded {
     pub from: Instant,
     /// The first one after it.
     pub until: Instant,
-    /// How long it was.
-    pub nanoseconds: u64,
+    /// How long it was; `None`: to the end of the program.
+    pub nanoseconds: Option<u64>,
 }
 
 /// A frame of a function that runs.
@@ -149,11 +149,20 @@ impl Timeline {
         })
     }
 
-    /// Returns how many instructions were executed before a moment.
+    /// Returns how many instructions were executed before a moment, of those that are recorded.
     ///
     /// # Errors
     /// There is no such event, or no such instruction.
     pub fn position_of(&self, instant: Instant) -> Result<u64> {
+        let position = self.time_of(instant)?;
+        match &self.every {
+            Some(every) => Ok(position.min(every.end()?)),
+            None => Ok(position),
+        }
+    }
+
+    /// The same, but a moment behind all that was recorded lies after it.
+    fn time_of(&self, instant: Instant) -> Result<u64> {
         self.check(instant.seq)?;
         let position = self.position(instant.seq)?.saturating_add(instant.steps);
         if instant.steps == 0 {
@@ -184,11 +193,14 @@ impl Timeline {
         let Some(every) = &self.every else {
             return Ok(Vec::new());
         };
-        let (one, other) = (self.position_of(one)?, self.position_of(other)?);
+        let (one, other) = (self.time_of(one)?, self.time_of(other)?);
         let between = one.min(other)..one.max(other);
-        let gaps = every.outline()?.gaps.iter();
-        let gaps = gaps.filter(|gap| between.contains(&gap.at));
-        gaps.filter_map(|gap| Some((gap.at, gap.nanoseconds?)))
+        let outline = every.outline()?;
+        let gaps = outline.gaps.iter();
+        let gaps = gaps.filter_map(|gap| Some((gap.at, Some(gap.nanoseconds?))));
+        let last = (outline.end, None);
+        gaps.chain([last])
+            .filter(|(at, _)| between.contains(at))
             .map(|(at, nanoseconds)| {
                 Ok(NotRecorded {
                     from: self.instant(at)?,
@@ -197,6 +209,19 @@ impl Timeline {
                 })
             })
             .collect()
+    }
+
+    /// Returns whether the program went on unrecorded, to its end.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn ends_earlier(&self) -> Result<bool> {
+        let Some(every) = &self.every else {
+            return Ok(false);
+        };
+        let outline = every.outline()?;
+        let gap = outline.gaps.last();
+        Ok(outline.lost.is_some() || gap.is_some_and(|gap| gap.nanoseconds.is_none()))
     }
 
     /// Returns whether recording began when the program had run for a while.
@@ -235,9 +260,17 @@ impl Timeline {
     ) -> Result<WalkEnd> {
         let every = self.every.as_ref().ok_or_else(|| self.no_instructions())?;
         let position = self.position_of(from)?;
+        let outline = every.outline()?;
+        if direction == Direction::Back && self.time_of(from)? > outline.end {
+            return Ok(WalkEnd {
+                instant: self.instant(outline.end)?,
+                walked: Walked::OverGap,
+                calls_to_come: 0,
+                taken: 1,
+            });
+        }
         // Several events of the same moment describe what is mapped at the start.
         let space = self.modules.space(self.instant(position)?.seq);
-        let outline = every.outline()?;
         let end = until.unwrap_or(outline.end).min(outline.end);
         let is_in_parts = !outline.gaps.is_empty();
         let gaps = outline.gaps.iter();

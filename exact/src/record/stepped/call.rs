@@ -9,7 +9,8 @@ use crate::log::{Bytes, Entry, MappedFile, Space};
 use crate::ptrace;
 use crate::record::address_space::PAGE;
 use crate::record::known::Known;
-use crate::record::space::{stated, whole};
+use crate::record::space::{beside, stated, whole};
+use crate::record::system_call::ends_recording;
 use crate::system_calls::written::{Finished, Written, written};
 
 /// Results of calls that a signal has interrupted (ERESTARTSYS to ERESTART_RESTARTBLOCK in the kernel's errno.h).
@@ -39,12 +40,12 @@ fn refused(number: i64, args: &[u64; 6]) -> Option<&'static str> {
         libc::SYS_remap_file_pages | libc::SYS_userfaultfd | libc::SYS_rseq => {
             "the kernel writes its memory at any moment"
         }
-        libc::SYS_io_uring_setup | libc::SYS_io_uring_enter | libc::SYS_io_uring_register => {
-            "the kernel writes its memory at any moment"
-        }
-        libc::SYS_arch_prctl if args[0] == 0x1001 => "the program uses the gs register itself",
+        libc::SYS_io_setup
+        | libc::SYS_io_uring_setup
+        | libc::SYS_io_uring_enter
+        | libc::SYS_io_uring_register => "the kernel writes its memory at any moment",
         libc::SYS_ptrace | libc::SYS_process_vm_writev => "it changes another process",
-        _ => return None,
+        _ => return ends_recording(number as u64, args),
     })
 }
 
@@ -165,8 +166,12 @@ impl Stepped {
         result: i64,
         writes: &mut Vec<Bytes>,
     ) -> Result<(Option<Space>, Vec<Space>)> {
+        let beside = beside(&self.process, call.number, call.args, result, writes)?;
         if ERRORS.contains(&result) {
-            return Ok((None, Vec::new()));
+            if !beside.is_empty() {
+                self.find_written_code(&Known::of(&self.process, &|_| false)?);
+            }
+            return Ok((None, beside));
         }
         if call.number == libc::SYS_brk as u64 {
             let Some(before) = &call.before else {
@@ -181,7 +186,7 @@ impl Stepped {
         if space.is_some() {
             self.find_written_code(&Known::of(&self.process, &|_| false)?);
         }
-        Ok((space, Vec::new()))
+        Ok((space, beside))
     }
 
     /// The file that a call has mapped.
