@@ -17,8 +17,8 @@ use tempfile::TempDir;
 
 const SLOT: u64 = 0x7f00_0000_8000;
 
-/// A recording of calls: `f1(g2=3)=4` is a call of `f` with the argument 1 that calls `g(2)`, which returns 3; it returns 4. Each text
-/// is a thread of its own. Functions get numbers in the order of `names`.
+/// A recording of calls: `f1(g2=3)=4` is a call of `f` with the argument 1 that calls `g(2)`, which returns 3; it returns 4. At `.` the
+/// thread ends. Each text is a thread of its own. Functions get numbers in the order of `names`.
 fn recorded(id: u8, names: &str, threads: &[&str]) -> (TempDir, Session) {
     let mut synth = Synth::new();
     let ids: Vec<(char, u32)> = names
@@ -40,6 +40,9 @@ fn recorded(id: u8, names: &str, threads: &[&str]) -> (TempDir, Session) {
             let mut digit = || chars.next().and_then(|c| c.to_digit(10)).expect("a digit");
             match c {
                 '(' | ')' | ' ' => {}
+                '.' => {
+                    synth.thread_exit();
+                }
                 '=' => {
                     depth -= 1;
                     let value = digit();
@@ -163,6 +166,10 @@ fn the_function_that_did_it_is_told() {
             "m0(f1=1 f3=3 f4=4)=0",
             "m arguments: - f inside m",
         ),
+        // A call in which the thread ends has not returned: not even 0, or nothing.
+        ("m0(f1.", "m0(f1.", "same"),
+        ("m0(f1=0 .", "m0(f1.", "f result: result f"),
+        ("m0(f1.", "m0(f1=0)=0.", "f result: result f result m"),
     ] {
         assert_eq!(told(a, b), expected, "{a} {b}");
     }

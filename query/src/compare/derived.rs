@@ -4,6 +4,9 @@
 //! A number counts as one if it is an address without its low or high bits, or with its bits turned; if it is the result of a call
 //! that got one, or made one on its way, in two runs of one build; and where it is passed on. Only calls that differ in nothing else
 //! are taken for the same.
+//!
+//! Of a program with fixed addresses, those of the heap look like any numbers. Such a number counts as an address if all of them lie
+//! equally far from those of the other run, by whole pages.
 
 use std::collections::BTreeMap;
 
@@ -47,6 +50,8 @@ pub struct Derived<'d> {
     pairs: FxHashSet<Numbers>,
     /// Where the last call began that had one, in the first recording.
     last: Option<u64>,
+    /// How far the heap of the second run lies behind that of the first, once a number has told it: programs with fixed addresses.
+    moved: Option<u64>,
     others: u32,
     /// By shared number of the function: how many calls had such numbers.
     found: BTreeMap<u32, u64>,
@@ -78,6 +83,7 @@ impl<'d> Derived<'d> {
             is_same_build,
             pairs: FxHashSet::default(),
             last: None,
+            moved: None,
             others: 0,
             found: BTreeMap::new(),
         }
@@ -97,6 +103,8 @@ impl<'d> Derived<'d> {
             self.others += 1;
             return false;
         };
+        let moved = made.iter().find(|numbers| self.is_of_heaps(**numbers));
+        self.moved = self.moved.or(moved.map(|(x, y)| y.wrapping_sub(*x)));
         let room = MOST_PAIRS.saturating_sub(self.pairs.len());
         let known = made.into_iter().filter(|(x, y)| *x.min(y) >= LEAST_KNOWN);
         self.pairs.extend(known.take(room));
@@ -211,10 +219,19 @@ impl<'d> Derived<'d> {
         let numbers = pair.whole()?;
         let is_made = self.pairs.contains(&numbers)
             || is_shifted(numbers)
+            || pair.highest() == u64::MAX && self.is_of_heaps(numbers)
             || addresses
                 .iter()
                 .any(|of| is_cut(numbers, *of, pair.highest()));
         is_made.then_some(numbers)
+    }
+
+    /// Tells whether both numbers are addresses of the same in the heaps of programs with fixed addresses.
+    fn is_of_heaps(&self, (x, y): Numbers) -> bool {
+        self.sides.0.places().may_be_fixed_heap(x)
+            && self.sides.1.places().may_be_fixed_heap(y)
+            && is_moved((x, y))
+            && self.moved.is_none_or(|moved| y.wrapping_sub(x) == moved)
     }
 
     /// Returns a result that depends on such a number: the call got one, or it is large and the call got an address as a number, or
@@ -305,6 +322,11 @@ fn is_shifted((x, y): Numbers) -> bool {
     })
 }
 
+/// Tells whether both numbers are the same place of two pages. Where a page begins, so do sizes.
+fn is_moved((x, y): Numbers) -> bool {
+    x != y && (x ^ y) & IN_PAGE == 0 && x & IN_PAGE != 0
+}
+
 /// Tells whether both numbers are the same part of an address, in a type with this highest number.
 fn is_cut((x, y): Numbers, (own, other): Numbers, highest: u64) -> bool {
     let parts = |address: u64, bits: u32| {
@@ -342,6 +364,20 @@ mod tests {
             (5_000_000_000, 6_000_000_000, false),
         ] {
             assert_eq!(is_shifted((x, y)), expected, "{x:#x} {y:#x}");
+        }
+    }
+
+    #[test]
+    fn addresses_in_moved_pages_are_known() {
+        for (x, y, expected) in [
+            (0x1eb3_5eb4, 0x2f82_2eb4, true),
+            (0x1eb3_5eb4, 0x2f82_2eb0, false),
+            (0x1eb3_5eb4, 0x1eb3_5eb4, false),
+            // Sizes.
+            (0x80_0000, 0x100_0000, false),
+            (5_000_000, 6_000_000, false),
+        ] {
+            assert_eq!(is_moved((x, y)), expected, "{x:#x} {y:#x}");
         }
     }
 

@@ -136,7 +136,11 @@ impl Program<'_> {
             "exception" => {
                 let phase = event.detail.as_deref().unwrap_or_default();
                 let kind = event.aux.as_deref().unwrap_or_default();
-                [kind, phase, &text()].join(" ").trim().to_owned()
+                let text = text();
+                [kind, phase, without_sender(&text)]
+                    .join(" ")
+                    .trim()
+                    .to_owned()
             }
             "exec_failed" => {
                 let error = event.value.and_then(error_name);
@@ -156,6 +160,17 @@ impl Program<'_> {
             sum.add(&event.0);
         }
         Ok(sums)
+    }
+}
+
+/// Returns what is told of a signal without the process that sent it: `timeout` and `kill` are others in each run.
+fn without_sender(text: &str) -> &str {
+    let sent = "sent by process";
+    let sender = text.strip_prefix(sent).unwrap_or_default().trim();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match sender == "?" || is_number(sender) {
+        true => "sent by a process",
+        false => text,
     }
 }
 
@@ -314,4 +329,23 @@ pub fn compare(
         }
     }
     Ok(found.first.into_values().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_sender;
+
+    #[test]
+    fn who_sent_a_signal_is_no_difference() {
+        for (text, expected) in [
+            ("sent by process 31675", "sent by a process"),
+            // One of the program's own.
+            ("sent by process ?", "sent by a process"),
+            ("sent by process 5 of 7", "sent by process 5 of 7"),
+            ("sent by process", "sent by process"),
+            ("", ""),
+        ] {
+            assert_eq!(without_sender(text), expected);
+        }
+    }
 }

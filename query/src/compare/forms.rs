@@ -183,7 +183,8 @@ impl Atom {
         !self.is_number() && self.way != Way::Bool
     }
 
-    /// Leaves out the bits of a structure that mean nothing. The word has those from bit `first` on.
+    /// Leaves out the bits of a structure that mean nothing; a word that is a pointer is compared as one. It has the bits from
+    /// `first` on.
     fn limit(&mut self, meant: Meant, first: u32) {
         // Damaged definitions may say any number of bits.
         let part = |bits: u128| bits.checked_shr(first).unwrap_or(0) as u64;
@@ -195,6 +196,8 @@ impl Atom {
         });
         if mask != u64::MAX {
             self.way = Way::Parts { mask, held };
+        } else if part(meant.pointers) == u64::MAX {
+            self.way = Way::Pointer;
         }
     }
 }

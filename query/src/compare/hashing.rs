@@ -100,6 +100,20 @@ pub fn is_hashing(name: &str) -> bool {
     name.ends_with("::equivalent") || HASHING.iter().any(|part| name.contains(part))
 }
 
+/// Functions of Rust's standard library that run only where threads meet at a lock. Whether they do is a matter of time.
+const MEETING: [&str; 5] = [
+    "Mutex::lock_contended",
+    "Mutex::wake",
+    "RwLock::read_contended",
+    "RwLock::wake_writer_or_readers",
+    "RwLock::write_contended",
+];
+
+/// Tells whether a function only waits for other threads, or wakes them.
+pub fn is_meeting(name: &str) -> bool {
+    name.starts_with("std::sys::") && MEETING.iter().any(|method| name.ends_with(method))
+}
+
 /// Where threads hashed and probed.
 #[derive(Debug, Default)]
 pub struct Hashing {
@@ -179,6 +193,22 @@ mod tests {
             ("shop::equal", false),
         ] {
             assert_eq!(is_hashing(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn waiting_for_a_lock_of_rust_is_told_by_names() {
+        for (name, expected) in [
+            ("std::sys::sync::mutex::futex::Mutex::lock_contended", true),
+            ("std::sys::sync::mutex::futex::Mutex::wake", true),
+            ("std::sys::sync::mutex::futex::Mutex::lock", false),
+            (
+                "std::sys::sync::rwlock::futex::RwLock::read_contended",
+                true,
+            ),
+            ("pool::Mutex::wake", false),
+        ] {
+            assert_eq!(is_meeting(name), expected, "{name}");
         }
     }
 

@@ -21,6 +21,8 @@ use crate::error::Result;
 const LINE_BYTES: usize = 64 << 10;
 /// Columns of a line that are told.
 const TOLD_CHARS: usize = 400;
+/// Stands for what is not told.
+const LEFT_OUT: &str = "...";
 
 /// A line of output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,13 +33,16 @@ pub struct Line {
     pub seq: u64,
     /// The thread that did.
     pub tid: Option<u32>,
-    /// The line, without its end; long ones are cut.
+    /// The line, without its end; of long ones what is around the difference.
     pub text: String,
     /// A newline ends it.
     pub newline: bool,
     /// Neither a newline ends it nor more of the same line: the output does.
     #[serde(skip)]
     is_open: bool,
+    /// More of the same line is before it.
+    #[serde(skip)]
+    is_rest: bool,
 }
 
 /// The first line that differs.
@@ -51,9 +56,21 @@ pub struct OutputDifference {
     pub b: Option<Line>,
     /// How lines of the same text differ.
     pub why: Option<&'static str>,
+    /// The bytes of both texts before what differs.
+    #[serde(skip)]
+    before: [usize; 2],
     /// The same for the same difference in every run.
     #[serde(serialize_with = "hash::as_hex")]
     pub fingerprint: u64,
+}
+
+impl OutputDifference {
+    /// Returns the texts of both lines as they are shown where there is room for `most` characters: what differs is within.
+    #[must_use]
+    pub fn texts(&self, most: usize) -> [Option<String>; 2] {
+        let lines = [(&self.a, self.before[0]), (&self.b, self.before[1])];
+        lines.map(|(line, before)| Some(around(&line.as_ref()?.text, before, most).0))
+    }
 }
 
 /// The lines that a program wrote to one stream.
@@ -65,6 +82,8 @@ struct Lines<'r> {
     open: Vec<u8>,
     begun: Option<(u64, Option<u32>)>,
     count: u64,
+    /// The line goes on that was cut.
+    is_rest: bool,
     /// Rules that have left out a line.
     used: BTreeSet<usize>,
 }
@@ -89,6 +108,7 @@ impl<'r> Lines<'r> {
             open: Vec::new(),
             begun: None,
             count: 0,
+            is_rest: false,
             used: BTreeSet::new(),
         })
     }
@@ -97,7 +117,8 @@ impl<'r> Lines<'r> {
         let Some((seq, tid)) = self.begun.take() else {
             return;
         };
-        self.count += 1;
+        let is_rest = std::mem::replace(&mut self.is_rest, end == End::Cut);
+        self.count += u64::from(!is_rest);
         let text = String::from_utf8_lossy(&self.open).into_owned();
         self.open.clear();
         let rules: Vec<usize> = self.rules.ignoring_line(&text).collect();
@@ -109,6 +130,7 @@ impl<'r> Lines<'r> {
                 text,
                 newline: end == End::Newline,
                 is_open: end == End::Output,
+                is_rest,
             });
         }
         self.used.extend(rules);
@@ -254,9 +276,76 @@ fn without_addresses(line: &str, fixed: &[Range<u64>], folders: &[String]) -> St
     normal
 }
 
-fn cut(line: Line) -> Line {
-    let text = line.text.chars().take(TOLD_CHARS).collect();
-    Line { text, ..line }
+/// Returns at most so many characters of a text, with what comes `before` bytes of it, and how many bytes come before that then.
+fn around(text: &str, before: usize, most: usize) -> (String, usize) {
+    let chars = text[..before].chars().count();
+    let skipped = match chars > most / 2 && text.chars().count() > most {
+        true => chars - most / 4,
+        false => 0,
+    };
+    let left_out: usize = text.chars().take(skipped).map(char::len_utf8).sum();
+    let mark = if skipped > 0 { LEFT_OUT } else { "" };
+    let mut rest = text.chars().skip(skipped);
+    let mut shown = mark.to_owned();
+    shown.extend(rest.by_ref().take(most));
+    if rest.next().is_some() {
+        shown += LEFT_OUT;
+    }
+    (shown, mark.len() + before - left_out)
+}
+
+/// Cuts a line to what is told of it, and returns how many bytes come before what differs then.
+fn cut(line: Line, before: usize) -> (Line, usize) {
+    let (mut text, mut before) = around(&line.text, before, TOLD_CHARS);
+    if line.is_rest && !text.starts_with(LEFT_OUT) {
+        text.insert_str(0, LEFT_OUT);
+        before += LEFT_OUT.len();
+    }
+    if !line.newline && !line.is_open && !text.ends_with(LEFT_OUT) {
+        text += LEFT_OUT;
+    }
+    (Line { text, ..line }, before)
+}
+
+/// Returns with how many bytes both texts begin.
+fn alike(a: &str, b: &str) -> usize {
+    let mut pairs = a.char_indices().zip(b.chars());
+    let first = pairs.find(|((_, own), other)| own != other);
+    first.map_or(a.len().min(b.len()), |((at, _), _)| at)
+}
+
+/// Returns at most so many characters of two texts, those around where they first differ.
+pub fn apart(a: &str, b: &str, most: usize) -> [String; 2] {
+    let same = alike(a, b);
+    [a, b].map(|text| around(text, same, most).0)
+}
+
+/// Returns how many bytes of both lines come before what differs. Words that differ in nothing but what differs in each run are
+/// passed over.
+fn common(a: &str, b: &str, [of_a, of_b]: [Numbers<'_>; 2]) -> [usize; 2] {
+    let (mut own, mut other) = (0, 0);
+    loop {
+        let (x, y) = (&a[own..], &b[other..]);
+        let same = alike(x, y);
+        if same == x.len() || same == y.len() {
+            return [own + same, other + same];
+        }
+        let space = x[..same]
+            .char_indices()
+            .rev()
+            .find(|(_, c)| c.is_whitespace());
+        let start = space.map_or(0, |(at, space)| at + space.len_utf8());
+        let word = |text: &str| {
+            let word = &text[start..];
+            word.find(char::is_whitespace).unwrap_or(word.len())
+        };
+        let (len_x, len_y) = (word(x), word(y));
+        let (word_x, word_y) = (&x[start..start + len_x], &y[start..start + len_y]);
+        if word_x == word_y || normal(word_x, of_a) != normal(word_y, of_b) {
+            return [own + same, other + same];
+        }
+        (own, other) = (own + start + len_x, other + start + len_y);
+    }
 }
 
 /// Differences of output and events that were found, and those that are accepted.
@@ -334,10 +423,18 @@ pub fn output(
         if let Some(fingerprint) = known.take(stream, text(&a).as_deref(), text(&b).as_deref())
             && first.is_none()
         {
+            let before = match (&a, &b) {
+                (Some(a), Some(b)) => common(&a.text, &b.text, of_each),
+                _ => [0, 0],
+            };
+            let [a, b] = [(a, before[0]), (b, before[1])]
+                .map(|(line, before)| line.map(|line| cut(line, before)));
+            let rest = |cut: &Option<(Line, usize)>| cut.as_ref().map_or(0, |(_, before)| *before);
             first = Some(OutputDifference {
                 stream,
-                a: a.map(cut),
-                b: b.map(cut),
+                before: [rest(&a), rest(&b)],
+                a: a.map(|(line, _)| line),
+                b: b.map(|(line, _)| line),
                 why,
                 fingerprint,
             });
@@ -433,6 +530,40 @@ mod tests {
                 clock: &ClockTexts::default(),
             };
             assert_eq!(normal(line, numbers), expected);
+        }
+    }
+
+    #[test]
+    fn what_differs_in_a_long_line_is_told() {
+        let numbers = Numbers {
+            processes: &FxHashSet::default(),
+            fixed: &[],
+            texts: &RunTexts::default(),
+            clock: &ClockTexts::default(),
+        };
+        let address = |last: char| format!("at 0x55d0c0de100{last} ");
+        let long = "x".repeat(600) + " ";
+        let (a, b) = (
+            address('0') + &long + "total 5 cents" + &long,
+            address('8') + &long + "total 6 cents" + &long,
+        );
+        let before = common(&a, &b, [numbers; 2]);
+        assert_eq!(before.map(|at| &a[at..at + 7]), ["5 cents"; 2]);
+        let (shown, at) = around(&a, before[0], 400);
+        assert!(
+            shown.starts_with("...xxx") && shown.ends_with("xxx..."),
+            "{shown}"
+        );
+        assert!(shown[at..].starts_with("5 cents"), "{shown}");
+        assert_eq!(around("short 5", 6, 400), ("short 5".to_owned(), 6));
+        // A number, another space, the end of one, and a letter of two bytes.
+        for (a, b, expected) in [
+            ("took 15 ms", "took 17 ms", [6, 6]),
+            ("a b", "a\tb", [1, 1]),
+            ("a b", "a b c", [3, 3]),
+            ("gr\u{fc}n 1", "gr\u{fc}n 2", [6, 6]),
+        ] {
+            assert_eq!(common(a, b, [numbers; 2]), expected, "{a}");
         }
     }
 }

@@ -17,6 +17,7 @@ use super::differences::{AROUND, Kind, Parted};
 use super::forms::{Atom, Formed};
 use super::held::{self, Held};
 use super::origins::Seen;
+use super::output;
 use super::rows::Row;
 use super::side::{Side, entry_of, word_of};
 use super::slots;
@@ -29,6 +30,8 @@ use crate::state::CallTexts;
 const MOST_OPEN: usize = 4096;
 /// Those that are told.
 const TOLD_OPEN: usize = 8;
+/// Characters of a text that an argument points to.
+const TEXT_CHARS: usize = 200;
 /// Lines of source that are told before and after the one of a call.
 const LINES_AROUND: u32 = 1;
 
@@ -55,7 +58,8 @@ pub struct Parting {
     pub args_compared: bool,
     /// Arguments or results that differ: their names, and both values.
     pub values: Vec<Values>,
-    /// Arguments of the function that did it which point to the same in both recordings, at different addresses.
+    /// Arguments of the function that did it which point to the same in both recordings, at different addresses; those on the stack,
+    /// which programs hardly hash, are left out.
     pub addresses: Vec<Values>,
     /// Local variables and watched expressions that are known then.
     pub held: Vec<Held>,
@@ -315,7 +319,7 @@ pub fn values(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall), is_exact: bo
     found
 }
 
-/// Returns the arguments of two calls of a function that are different addresses of the same.
+/// Returns the arguments of two calls of a function that are different addresses of the same, and not on the stack.
 fn addresses(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> {
     let (Some((_, form_a)), Some((_, form_b))) =
         (a.0.compared(a.1.function_id), b.0.compared(b.1.function_id))
@@ -330,7 +334,14 @@ fn addresses(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values
             own.form(words.0, entry_of(a.1), a.0.places()),
             other.form(words.1, entry_of(b.1), b.0.places()),
         );
-        let is_address = own.is_pointer() && words.0 != words.1 && forms.0.is_same(forms.1, false);
+        let is_on_stack = |(side, call): (&Side<'_>, &ReadCall), word| {
+            let places = side.places();
+            places.is_near_stack(word, call.sp, entry_of(call))
+        };
+        let is_address = own.is_pointer()
+            && words.0 != words.1
+            && forms.0.is_same(forms.1, false)
+            && !is_on_stack(a, words.0);
         is_address.then(|| Values {
             name: function
                 .and_then(|function| function.params.get(*number))
@@ -351,15 +362,24 @@ fn targets(a: (&Side<'_>, &ReadCall), b: (&Side<'_>, &ReadCall)) -> Vec<Values> 
     let function = a.0.source.function(a.1.function_id);
     let value = |((number, _), _): (&(usize, u64), &(usize, u64))| {
         let name = &function?.params.get(*number)?.name;
-        let text = |(side, call): (&Side<'_>, &ReadCall)| {
-            let states = side.source.session().states();
-            let text = CallTexts::new(states).parameter(call.start_seq, name);
+        let text = |(side, call): (&Side<'_>, &ReadCall), is_whole: bool| {
+            let mut texts = CallTexts::new(side.source.session().states());
+            let text = match is_whole {
+                true => texts.whole_parameter(call.start_seq, name),
+                false => texts.parameter(call.start_seq, name),
+            };
             text.unwrap_or_else(|| "another value".to_owned())
         };
+        let mut texts = [text(a, false), text(b, false)];
+        if texts[0] == texts[1] {
+            // What differs is behind the part of a text that is shown.
+            texts = output::apart(&text(a, true), &text(b, true), TEXT_CHARS);
+        }
+        let [a, b] = texts;
         Some(Values {
             name: name.clone(),
-            a: text(a),
-            b: text(b),
+            a,
+            b,
         })
     };
     differing.filter_map(value).collect()

@@ -232,10 +232,16 @@ impl Places {
     /// numbers.
     #[inline]
     pub fn of_unknown(&self, word: u64, seen: Seen) -> Formed {
-        match self.heap.as_ref().is_some_and(|heap| heap.contains(&word)) {
+        match self.may_be_fixed_heap(word) {
             true => self.within(word, seen),
             false => self.of_word(word, seen),
         }
+    }
+
+    /// Tells whether a word lies where the heap of a program with fixed addresses may be.
+    #[inline]
+    pub fn may_be_fixed_heap(&self, word: u64) -> bool {
+        self.heap.as_ref().is_some_and(|heap| heap.contains(&word))
     }
 
     /// Returns what an integer stands for. Programs keep addresses in integers too.

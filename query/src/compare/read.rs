@@ -1,7 +1,6 @@
 //! Reads the calls of a recording in the order in which they ended, a few thousand at a time, from any place on.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow::datatypes::{Int32Type, Int64Type};
@@ -28,9 +27,25 @@ const BATCH_ROWS: usize = 8192;
 const CHECKED_BYTES: u64 = 1 << 20;
 
 /// Columns that are always read.
-const PLACES: [&str; 5] = ["end_seq", "start_seq", "function_id", "tid", "unwound"];
+const PLACES: [&str; 6] = [
+    "end_seq",
+    "start_seq",
+    "function_id",
+    "tid",
+    "unwound",
+    "open_at_end",
+];
 /// Columns that are not read by who asks for words alone.
 const SHAPE: [&str; 3] = ["dur_ns", "child_ns", "depth"];
+
+/// Words that are no arguments.
+const OTHERS: [Word; 5] = [
+    Word::Rax,
+    Word::Rdx,
+    Word::RetSse(0),
+    Word::RetSse(1),
+    Word::Sp,
+];
 
 /// The place of a row in a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -160,10 +175,12 @@ pub struct Batch {
     tid: Int32Array,
     depth: Option<Int32Array>,
     unwound: BooleanArray,
+    /// Files from before this column count such calls as unwound.
+    open_at_end: Option<BooleanArray>,
     int: [Option<Int64Array>; 6],
     sse: [Option<Int64Array>; 8],
-    ends: [Option<Int64Array>; 4],
-    sp: Option<Int64Array>,
+    /// Those of [`OTHERS`].
+    others: [Option<Int64Array>; 5],
     only_entries: bool,
 }
 
@@ -302,7 +319,7 @@ impl Batch {
             false => None,
         };
         let shape = files.has_shape;
-        let unwound = batch.column_by_name("unwound").map(Arc::clone);
+        let flag = |name: &str| Some(batch.column_by_name(name)?.as_boolean().clone());
         Batch {
             first,
             end_seq: long(batch, "end_seq").expect(there),
@@ -312,12 +329,12 @@ impl Batch {
             function_id: int(batch, "function_id").expect(there),
             tid: int(batch, "tid").expect(there),
             depth: shape.then(|| int(batch, "depth").expect(there)),
-            unwound: unwound.expect(there).as_boolean().clone(),
+            unwound: flag("unwound").expect(there),
+            open_at_end: flag("open_at_end"),
             int: std::array::from_fn(|at| word(Word::Int(at as u8))),
             sse: std::array::from_fn(|at| word(Word::Sse(at as u8))),
             only_entries: false,
-            ends: [Word::Rax, Word::Rdx, Word::RetSse(0), Word::RetSse(1)].map(word),
-            sp: word(Word::Sp),
+            others: OTHERS.map(word),
         }
     }
 
@@ -382,9 +399,15 @@ impl Batch {
         depth as u32 as usize
     }
 
-    /// Tells whether a call ended without a return.
+    /// Tells whether an exception or longjmp left a call.
     pub fn unwound(&self, row: usize) -> bool {
         self.unwound.value(row)
+    }
+
+    /// Tells whether a call had not returned when its thread or the process ended. The event of its end is then that end's.
+    pub fn open_at_end(&self, row: usize) -> bool {
+        let open = self.open_at_end.as_ref();
+        open.is_some_and(|open| open.value(row))
     }
 
     /// Returns a word of a call, if it was recorded.
@@ -393,10 +416,10 @@ impl Batch {
         let column = match word {
             Word::Int(at) => &self.int[usize::from(at)],
             Word::Sse(at) => &self.sse[usize::from(at)],
-            Word::Rax => &self.ends[0],
-            Word::Rdx => &self.ends[1],
-            Word::RetSse(at) => &self.ends[2 + usize::from(at)],
-            Word::Sp => &self.sp,
+            Word::Rax => &self.others[0],
+            Word::Rdx => &self.others[1],
+            Word::RetSse(at) => &self.others[2 + usize::from(at)],
+            Word::Sp => &self.others[4],
         };
         let column = column.as_ref()?;
         column.is_valid(row).then(|| column.value(row) as u64)

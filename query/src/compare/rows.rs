@@ -143,9 +143,11 @@ impl RowMaker<'_> {
         // A result that points to the stack points to what the call got, or to nothing.
         let seen = |at, sp| Seen { tid, start, at, sp };
         let result = match end {
-            None => Formed::of(UNFINISHED),
             Some(_) if batch.unwound(at) => Formed::of(UNWOUND),
-            Some(end) => form.result_hash(word, seen(end, 0), self.places),
+            Some(end) if !batch.open_at_end(at) => {
+                form.result_hash(word, seen(end, 0), self.places)
+            }
+            _ => Formed::of(UNFINISHED),
         };
         Some(Row {
             function,

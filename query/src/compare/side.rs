@@ -15,7 +15,7 @@ use store::control::FunctionDef;
 use super::Asked;
 use super::digest::{self, Pass};
 use super::forms::{Form, Formed, Left, Word};
-use super::hashing::{Chance, Hashing, has_random_keys};
+use super::hashing::{Chance, Hashing, has_random_keys, is_meeting};
 use super::identity::{Identities, has_same_frames};
 use super::inclusive::inclusive_ns;
 use super::inlining::{self, Inlining};
@@ -55,6 +55,8 @@ pub struct Common<'c> {
     pub run_texts: Arc<RunTexts>,
     /// Pointers to the stack are compared: the frames of both are the same.
     pub has_slots: bool,
+    /// The programs got other numbers of arguments.
+    pub has_other_argc: bool,
     /// The variables that both builds of each module have.
     pub variables: Variables,
     /// The interpreters whose own tables differ in each run.
@@ -73,6 +75,7 @@ impl<'c> Common<'c> {
     ) -> Result<Self> {
         let mut numbers = FxHashSet::default();
         let mut fixed = Vec::new();
+        let argc = |session: &Session| session.reader().recording().manifest().argv.len();
         for session in [a, b] {
             let source = Source::new(session)?;
             if let Some(timeline) = source.timeline() {
@@ -94,6 +97,7 @@ impl<'c> Common<'c> {
             numbers: Arc::new(numbers),
             run_texts: Arc::new(RunTexts::of(a, b)),
             has_slots: has_same_frames(a.definitions(), b.definitions()),
+            has_other_argc: argc(a) != argc(b),
             fixed,
             variables: variables::shared(a, b)?,
             interpreters: Interpreters::of(a, b)?,
@@ -169,6 +173,8 @@ impl<'s> Side<'s> {
         );
         if common.has_slots {
             places.set_tops(slots::tops(&source)?);
+            // No other query reads all calls, and the pages of a long recording take much memory.
+            session.report_source().forget_pages();
         }
         let (words, pointers) = chosen.words(common.has_slots);
         Ok(Self {
@@ -390,6 +396,7 @@ impl<'p> Pair<'p> {
         rules.ignores_function(&function.name)
             || rules.ignores_inside(&function.name)
             || self.chance.leaves_out(&function.name)
+            || is_meeting(&function.name)
             || self.common.interpreters.leaves_out(function, self.own.0)
             || gets_pages(function) && is_of_library(function, self.own.0)
     }
@@ -415,6 +422,13 @@ impl<'p> Pair<'p> {
         if let Some(twin) = twin {
             form.match_other(&rules.form(twin, left));
         }
+        if self.common.has_other_argc {
+            let is_count = |number| {
+                let mut both = [Some(own), twin].into_iter().flatten();
+                both.any(|function| is_argc(function, number))
+            };
+            form.args.retain(|(number, _)| !is_count(*number));
+        }
         let others = twin.map(|twin| (twin, self.other.1));
         limit(&mut form, (own, self.own.1), others);
         form
@@ -434,6 +448,12 @@ impl Chosen {
         }
         (words, pointers)
     }
+}
+
+/// Tells whether a parameter is the number of the program's arguments.
+fn is_argc(function: &FunctionDef, number: usize) -> bool {
+    let param = function.params.get(number);
+    number == 0 && function.name == "main" || param.is_some_and(|param| param.name == "argc")
 }
 
 /// Leaves out the padding of a function's structures, as far as the file of its module tells, or else that of the other recording.
@@ -485,7 +505,8 @@ pub fn has_random_addresses(session: &Session) -> bool {
     !settings.no_aslr
 }
 
-/// Finds where the threads of a recording worked on hash tables that differ in each run, and on what the user says is like them.
+/// Finds where the threads of a recording worked on hash tables that differ in each run, and on what is like them: waiting for a
+/// lock, and what the user names.
 fn hashing_of(session: &Session, chance: Chance, common: &Common<'_>) -> Result<Hashing> {
     let definitions = session.definitions();
     let asked = common.asked;
@@ -493,6 +514,7 @@ fn hashing_of(session: &Session, chance: Chance, common: &Common<'_>) -> Result<
         let function = definitions.function(id);
         function.is_some_and(|function| {
             chance.decides(&function.name)
+                || is_meeting(&function.name)
                 || asked.rules.ignores_inside(&function.name)
                 || common.interpreters.decides(function, definitions)
         })

@@ -22,6 +22,8 @@ pub struct Change {
 /// The lines of a function, or of a copy that is inlined into it, that have code.
 struct Span {
     file: Arc<str>,
+    /// Where the function begins, if that is known. Code of others that the compiler moved there has other lines.
+    declared: Option<u32>,
     first: u32,
     last: u32,
 }
@@ -59,10 +61,14 @@ fn spans(space: &AddressSpace, range: std::ops::Range<u64>) -> Lines {
         let Some(line) = space.step_line(at).filter(|line| line.range.end > at) else {
             break;
         };
-        let calls = space.calls_at(at);
+        let mut calls = space.calls_at(at);
+        // Some code of an inlined function has the line of its call.
+        let inside = space.calls_inside_line(at, &line.file, line.line);
+        calls.truncate(calls.len().saturating_sub(inside));
         let declared = calls.last().and_then(|call| call.declared);
         let span = Span {
             file: Arc::clone(&line.file),
+            declared,
             first: declared.map_or(line.line, |declared| declared.min(line.line)),
             last: line.line,
         };
@@ -111,11 +117,13 @@ fn owner(of: &Lines, line: &SourceLine) -> Option<Option<String>> {
     let own = of.own.as_ref().map(|span| (None, span));
     let inlined = of.inlined.iter();
     let inlined = inlined.map(|(name, span)| (Some(name.to_string()), span));
+    let begins = |span: &Span| span.declared.unwrap_or(span.first);
     let around = own
         .into_iter()
         .chain(inlined)
-        .filter(|(_, span)| *span.file == *line.file && span.first <= line.line);
-    let nearest = around.max_by_key(|(_, span)| span.first);
+        .filter(|(_, span)| *span.file == *line.file)
+        .filter(|(_, span)| (begins(span)..=span.last).contains(&line.line));
+    let nearest = around.max_by_key(|(_, span)| begins(span));
     nearest.map(|(name, _)| name)
 }
 
@@ -137,4 +145,40 @@ fn texts((side, span): (&Side<'_>, &Span)) -> Option<Vec<String>> {
     let count = span.last.checked_sub(span.first)? as usize + 1;
     let lines = text.lines().skip(skipped).take(count);
     Some(lines.map(|line| line.trim().to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_belongs_to_the_function_around_it() {
+        let span = |declared: u32, last: u32| Span {
+            file: Arc::from("a.c"),
+            declared: Some(declared),
+            first: declared.min(15),
+            last,
+        };
+        let lines = Lines {
+            own: Some(span(40, 60)),
+            inlined: BTreeMap::from([
+                (Arc::from("below"), span(10, 14)),
+                // What is inlined next to it reaches over it.
+                (Arc::from("mix"), span(30, 50)),
+            ]),
+        };
+        let of = |line: u32| {
+            let line = SourceLine {
+                file: "a.c".to_owned(),
+                line,
+                text: None,
+            };
+            owner(&lines, &line)
+        };
+        assert_eq!(of(12), Some(Some("below".to_owned())));
+        assert_eq!(of(35), Some(Some("mix".to_owned())));
+        assert_eq!(of(45), Some(None));
+        // Code of this line is in the function, but it is another's, of which nothing is known.
+        assert_eq!(of(20), None);
+    }
 }

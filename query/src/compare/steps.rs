@@ -7,6 +7,9 @@ use super::differences::Kind;
 use super::parted::{Values, kind_text};
 use super::report::{CallPair, Comparison};
 
+/// Characters of a line of output.
+const LINE_CHARS: usize = 100;
+
 /// A difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
@@ -28,15 +31,20 @@ impl Comparison {
     pub fn steps(&self) -> Vec<Step> {
         let calls = self.calls.iter().map(of_call);
         let output = self.output.iter().map(|difference| {
-            let line = |line: &Option<super::Line>| match line {
-                Some(line) => format!("line {}: {}", line.line, line.text),
-                None => "no such line".to_owned(),
+            let texts = difference.texts(LINE_CHARS);
+            let line = |line: &Option<super::Line>, text: &Option<String>| match (line, text) {
+                (Some(line), Some(text)) => format!("line {}: {text}", line.line),
+                _ => "no such line".to_owned(),
             };
             let seq = |line: &Option<super::Line>| line.as_ref().map(|line| line.seq);
             let why = difference.why.map(|why| format!(": {why}"));
             step(
                 format!("{} differs{}", difference.stream, why.unwrap_or_default()),
-                ("line", line(&difference.a), line(&difference.b)),
+                (
+                    "line",
+                    line(&difference.a, &texts[0]),
+                    line(&difference.b, &texts[1]),
+                ),
                 [seq(&difference.a), seq(&difference.b)],
             )
         });

@@ -148,7 +148,7 @@ impl Comparison {
         for note in &self.notes {
             page.line(&format!("  {note}"));
         }
-        self.random_addresses(page);
+        self.chance(page);
         if self.a.random_keys {
             page.line(
                 "  hash tables have random keys: calls of hashing and probing were not compared",
@@ -168,11 +168,19 @@ impl Comparison {
         }
     }
 
-    /// Says that random addresses may be what made two runs of one build differ, and names one that the function got with which
-    /// the difference begins.
-    fn random_addresses(&self, page: &mut Page) {
+    /// Says what else than the program may have made two runs of one build differ: threads that wait, and random addresses. Names
+    /// one that the function got with which the difference begins.
+    fn chance(&self, page: &mut Page) {
+        if !self.is_same_build || self.differing == 0 {
+            return;
+        }
+        if self.threads.len() > 1 {
+            page.line(
+                "  if threads wait for each other, how often they do is another number in each run",
+            );
+        }
         let is_random = self.a.random_addresses || self.b.random_addresses;
-        if !self.is_same_build || self.differing == 0 || !is_random || self.a.random_keys {
+        if !is_random || self.a.random_keys {
             return;
         }
         let first = self.first_parted().map(|(_, parting)| parting);
@@ -191,11 +199,6 @@ impl Comparison {
             None => "the program",
         };
         page.line(&format!("  if {who} hashes or sorts addresses, record it with --no-aslr: they are others in each run"));
-        if self.threads.len() > 1 {
-            page.line(
-                "  if threads wait for each other, how often they do is another number in each run",
-            );
-        }
     }
 
     /// Names the functions that were changed and called, where nothing shows it.
@@ -278,12 +281,17 @@ impl Comparison {
             let why = difference.why.map(|why| format!(": {why}"));
             let why = why.unwrap_or_default();
             page.heading(&format!("{} differs{why}", difference.stream));
-            let line = |line: &Option<Line>| match line {
-                Some(line) => format!("line {} (seq {}): {}", line.line, line.seq, line.text),
+            let place = |line: &Option<Line>| match line {
+                Some(line) => format!("line {} (seq {}): ", line.line, line.seq),
                 None => "no such line".to_owned(),
             };
-            page.side('A', &format!("  A {}", line(&difference.a)));
-            page.side('B', &format!("  B {}", line(&difference.b)));
+            let places = [place(&difference.a), place(&difference.b)];
+            let used = places.iter().map(|place| place.len() + 4).max();
+            let room = page.columns.saturating_sub(used.unwrap_or(0));
+            let texts = difference.texts(room).map(Option::unwrap_or_default);
+            for (name, (place, text)) in ['A', 'B'].into_iter().zip(places.iter().zip(&texts)) {
+                page.side(name, &format!("  {name} {place}{text}"));
+            }
         }
         for difference in &self.events {
             let event = |event: &Option<(String, u64)>| match event {

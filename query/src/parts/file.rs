@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use parquet::errors::ParquetError;
@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 pub struct PartFile {
     file: CheckedFile,
     /// The footer with the index of pages, once a query scans the file.
-    with_pages: OnceLock<Arc<ParquetMetaData>>,
+    with_pages: Mutex<Option<Arc<ParquetMetaData>>>,
 }
 
 /// A file that was just opened, with its footer.
@@ -35,7 +35,7 @@ impl OpenedPart {
     pub fn open(sealed: &SealedFile) -> Result<Self> {
         let part = PartFile {
             file: CheckedFile::open(sealed)?,
-            with_pages: OnceLock::new(),
+            with_pages: Mutex::default(),
         };
         let footer = part.footer();
         let footer = footer.map_err(|source| Error::of_part(&sealed.path, source))?;
@@ -67,13 +67,11 @@ impl PartFile {
     /// # Errors
     /// When it cannot be read.
     pub fn footer(&self) -> std::result::Result<Arc<ParquetMetaData>, ParquetError> {
-        match self.with_pages.get() {
-            Some(known) => Ok(Arc::clone(known)),
-            None => {
-                let footer = ParquetMetaDataReader::new().parse_and_finish(&self.file)?;
-                Ok(Arc::new(footer))
-            }
+        if let Some(known) = &*self.known() {
+            return Ok(Arc::clone(known));
         }
+        let footer = ParquetMetaDataReader::new().parse_and_finish(&self.file)?;
+        Ok(Arc::new(footer))
     }
 
     /// Returns the footer with the index of pages, where the file has one.
@@ -81,13 +79,27 @@ impl PartFile {
     /// # Errors
     /// When it cannot be read.
     pub fn with_pages(&self) -> std::result::Result<Arc<ParquetMetaData>, ParquetError> {
-        if let Some(known) = self.with_pages.get() {
+        let mut known = self.known();
+        if let Some(known) = &*known {
             return Ok(Arc::clone(known));
         }
         let reader = ParquetMetaDataReader::new();
         let reader = reader.with_page_index_policy(PageIndexPolicy::Optional);
         let whole = Arc::new(reader.parse_and_finish(&self.file)?);
-        Ok(Arc::clone(self.with_pages.get_or_init(|| whole)))
+        *known = Some(Arc::clone(&whole));
+        Ok(whole)
+    }
+
+    /// Gives back the memory of the footer and the index of pages. The next scan reads them again.
+    pub fn forget_pages(&self) {
+        *self.known() = None;
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Arc<ParquetMetaData>>> {
+        // The value is replaced as a whole, so it is consistent at all times.
+        self.with_pages
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the bytes of a range.

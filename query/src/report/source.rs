@@ -39,6 +39,13 @@ impl Source {
         }
     }
 
+    /// Gives back the memory of the footers that a query over all calls has read.
+    pub(crate) fn forget_pages(&self) {
+        for part in &self.calls {
+            part.forget_pages();
+        }
+    }
+
     /// Returns the timeline; `None` if no recording is opened, or it has no events.
     ///
     /// # Errors

@@ -128,3 +128,38 @@ fn a_call_through_inlined_library_code_is_at_the_programs_line() {
     assert!(told.contains("called at app.cc:7"), "{told}");
     assert!(!told.contains("stl_algo.h"), "{told}");
 }
+
+/// How it ends is read from the environment, so that all are one build.
+const ENDS: &str = r#"#include <stdlib.h>
+static int way;
+void init(int n) { if (way == n) *(volatile int *)0 = n; }
+void quit(int n) { if (way == n) exit(0); }
+int main(void) {
+  way = atoi(getenv("WAY"));
+  init(1);
+  if (way == 2) *(volatile int *)0 = 2;
+  quit(3);
+  return 0;
+}
+"#;
+
+#[test]
+fn a_call_that_never_returned_is_not_one_that_did() {
+    let scratch = Scratch::new("compare-ends");
+    fs::write(scratch.join("app.c"), ENDS).expect("the test's folder is writable");
+    build(scratch.path(), "gcc -O0 -g -o app app.c");
+    for way in ["0", "1", "2", "3"] {
+        let app = Program::new(scratch.join("app"), scratch.path()).env("WAY", way);
+        record(&scratch, way, &[], &app);
+    }
+    // A crash in one function or the next, and an exit or a return.
+    for (a, b, guilty) in [("2", "1", "init"), ("1", "2", "init"), ("0", "3", "quit")] {
+        let ended = compare(&scratch, &[a, b]);
+        ends_with(&ended, 1);
+        let text = ended.text();
+        let said = format!("The first difference: {guilty} ended differently");
+        assert!(text.contains(&said), "{text}");
+        assert!(text.contains(&format!("  1. {guilty} at app.c:")), "{text}");
+        assert!(text.contains("had not returned"), "{text}");
+    }
+}

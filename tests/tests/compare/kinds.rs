@@ -481,3 +481,30 @@ fn two_bugs_of_one_function_have_two_fingerprints() {
     let page = fs::read_to_string(scratch.join("out.html")).expect("it was written");
     assert!(page.contains(" 1 difference was accepted."), "{page}");
 }
+
+/// A process ends it that it has not started itself.
+const KILLED: &str = r#"#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int step(int n) { return n + 1; }
+int main(void) {
+  char command[64];
+  step(1);
+  snprintf(command, sizeof command, "sh -c 'kill -TERM %d; :'; :", getpid());
+  return system(command);
+}
+"#;
+
+#[test]
+fn which_process_sent_a_signal_is_no_difference() {
+    let scratch = Scratch::new("compare-sender");
+    builds(&scratch, KILLED, &[("one", "")]);
+    let app = Program::new(scratch.join("app"), scratch.path());
+    record(&scratch, "two", &[], &app);
+    ends_with(&compare(&scratch, &["one", "two"]), 0);
+    let other = KILLED.replace("-TERM", "-KILL");
+    builds(&scratch, &other, &[("other", "")]);
+    let ended = compare(&scratch, &["one", "other"]);
+    ends_with(&ended, 1);
+    assert!(ended.text().contains("SIGKILL"), "{}", ended.text());
+}

@@ -265,3 +265,49 @@ fn events_of_threads_belong_together_as_their_calls_do() {
         ends_with(&ended, 0);
     }
 }
+
+const FIXED: &str = r#"#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+#define APART __attribute__((noipa))
+APART int sum(const std::vector<int> &v) { int s = 0; for (int x : v) s += x; return s; }
+APART uintptr_t number_of(const int *p) { volatile uintptr_t got = (uintptr_t)p; return got; }
+APART int at(uintptr_t place) { volatile int got = *(const int *)place; return got; }
+APART long scaled(long n) { return n / 1000; }
+int main() {
+  std::vector<int> v;
+  for (int i = 0; i < 10; i++) v.push_back(i);
+  int got = sum(v);
+  got += at((uintptr_t)v.data());
+  got += number_of(v.data()) != 0;
+  printf("%d\n", got + (scaled(std::atol(std::getenv("NUMBER"))) != 0));
+}
+"#;
+
+/// Their heaps lie at low addresses, and elsewhere in each run.
+#[test]
+fn programs_with_fixed_addresses_twice_are_the_same() {
+    assert_random_addresses();
+    let scratch = Scratch::new("same-fixed");
+    fs::write(scratch.join("app.cc"), FIXED).expect("the test's folder is writable");
+    build(scratch.path(), "g++ -O1 -g -no-pie -o app app.cc");
+    let ways: [(&str, &[&str]); 2] = [("plain", &[]), ("blocks", &["--memory"])];
+    for (name, options) in ways {
+        let run = |number: &str, of: &str| {
+            let app = Program::new(scratch.join("app"), scratch.path()).env("NUMBER", number);
+            record(&scratch, &format!("{name}-{of}"), options, &app);
+            format!("{name}-{of}")
+        };
+        let runs = [run("5000000", "one"), run("5000000", "two")];
+        let ended = compare(&scratch, &[&runs[0], &runs[1], "--full"]);
+        assert!(ended.text().contains("the same"), "{}", ended.text());
+        ends_with(&ended, 0);
+        let other = run("6000000", "other");
+        let found = compare(&scratch, &[&runs[0], &other, "--json"]).result();
+        let calls = found["calls"].as_array().expect("calls");
+        let differing = calls.iter().map(|call| call["function"].as_str());
+        let differing: Vec<_> = differing.flatten().collect();
+        assert_eq!(differing, ["scaled"], "{found:#}");
+    }
+}

@@ -374,6 +374,94 @@ fn other_arguments_and_environments_are_told() {
     assert_eq!(json["environment"], serde_json::json!(["EXTRA"]));
 }
 
+const OPTIONS: &str = r#"#include <stdio.h>
+static int mode;
+int tax(int n) { return mode ? n / 10 : n / 100; }
+int total(int n) { return n + tax(n); }
+int main(int words, char **all) {
+  int sum = 0;
+  for (int i = 1; i < words; i++) mode |= all[i][0] == '-' && all[i][1] == 'f';
+  for (int i = 1; i < 5; i++) sum += total(i * 100);
+  printf("%d\n", sum > 0);
+  return 0;
+}
+"#;
+
+#[test]
+fn another_number_of_arguments_is_no_difference_by_itself() {
+    let scratch = Scratch::new("compare-options");
+    fs::write(scratch.join("app.c"), OPTIONS).expect("the test's folder is writable");
+    build(scratch.path(), "gcc -O0 -g -o app app.c");
+    let runs: [(&str, &[&str]); 3] = [
+        ("one", &["in"]),
+        ("quiet", &["-q", "in"]),
+        ("fast", &["-f", "in"]),
+    ];
+    for (name, args) in runs {
+        let app = Program::new(scratch.join("app"), scratch.path()).args(args.iter().copied());
+        record(&scratch, name, &[], &app);
+    }
+    ends_with(&compare(&scratch, &["one", "quiet"]), 0);
+    let found = compare(&scratch, &["one", "fast", "--json"]).result();
+    assert_eq!(
+        found["threads"][0]["parting"]["function"], "tax",
+        "{found:#}"
+    );
+    assert_eq!(found["suspects"][0]["function"], "tax", "{found:#}");
+}
+
+#[test]
+fn what_differs_far_behind_in_a_line_is_shown() {
+    let scratch = Scratch::new("compare-far");
+    printer(&scratch);
+    let long = "y".repeat(500);
+    for end in ["5", "6"] {
+        print(
+            &scratch,
+            &format!("far{end}"),
+            &format!("{long}{end}|"),
+            "100",
+        );
+        print(
+            &scratch,
+            &format!("farther{end}"),
+            &format!("one|@@{end}|"),
+            "100000",
+        );
+    }
+    let ended = compare(&scratch, &["far5", "far6"]);
+    ends_with(&ended, 1);
+    for shown in ["yyy5\n", "yyy6\n"] {
+        assert!(ended.text().contains(shown), "{}", ended.text());
+    }
+    let found = compare(&scratch, &["far5", "far6", "--json"]).result();
+    for (side, end) in [("a", "yyy5"), ("b", "yyy6")] {
+        let text = found["output"][0][side]["text"].as_str().expect("a line");
+        assert!(text.starts_with("...yyy") && text.ends_with(end), "{text}");
+    }
+    // Long lines are compared in parts; the number is that of the line.
+    let ended = compare(&scratch, &["farther5", "farther6"]);
+    ends_with(&ended, 1);
+    let text = ended.text();
+    assert!(
+        text.contains("A line 2 (seq ") && text.contains("): ...5\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("B line 2 (seq ") && text.contains("): ...6\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_recording_beside_a_baseline_is_refused() {
+    let scratch = Scratch::new("compare-beside");
+    let args = ["nosuch", "--baseline", "a", "--candidate", "b"];
+    let ended = compare(&scratch, &args);
+    ends_with(&ended, 2);
+    assert!(ended.errors().contains("--baseline"), "{}", ended.errors());
+}
+
 #[test]
 fn what_cannot_be_compared_is_refused_with_the_reason() {
     let scratch = Scratch::new("refused");

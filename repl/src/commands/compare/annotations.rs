@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::findings::{Finding, Weight};
 use super::sarif::within;
+use crate::render::escaped;
 
 /// GitHub shows ten of each level for a step.
 const MOST: usize = 10;
@@ -30,9 +31,10 @@ pub fn annotations(findings: &[Finding]) -> String {
 }
 
 fn data(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('\r', "%0D")
-        .replace('\n', "%0A")
+    // What the program printed may control the terminal of those who read the log.
+    let lines: Vec<_> = text.split('\n').map(escaped).collect();
+    let text = lines.join("\n");
+    text.replace('%', "%25").replace('\n', "%0A")
 }
 
 fn property(text: &str) -> String {
@@ -48,7 +50,7 @@ mod tests {
         let finding = Finding {
             kind: "suspect",
             subject: "f".to_owned(),
-            message: "100 % of a,b:\nmore".to_owned(),
+            message: "100 % of a,b:\nmore\x1b[2J\r".to_owned(),
             weight: Weight::Error,
             place: Some(("src/a,b.c".to_owned(), 7)),
             near: None,
@@ -57,7 +59,7 @@ mod tests {
         };
         assert_eq!(
             annotations(&[finding]),
-            "::error title=hindsight suspect,file=src/a%2Cb.c,line=7::100 %25 of a,b:%0Amore\n"
+            "::error title=hindsight suspect,file=src/a%2Cb.c,line=7::100 %25 of a,b:%0Amore\\x1b[2J\\r\n"
         );
     }
 }

@@ -21,7 +21,8 @@ const MOST: usize = 20;
 #[command(next_help_heading = "Is it slower?")]
 #[group(id = "slower")]
 pub struct Args {
-    /// Recordings of the known build, folders of them or patterns; at least five; more to name single functions
+    /// Recordings of the known build, folders of them or patterns; at least five; more to name single functions.
+    /// No report can be written with it, only --json
     #[arg(
         long,
         value_name = "A",
