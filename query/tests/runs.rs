@@ -123,18 +123,27 @@ fn a_process_has_no_row_in_its_parents_recording_if_its_own_is_read_too() {
     });
     synth.at(10).thread(100).fork(101).fork(102);
     let folder = sealed(&synth, &dir.path().join("parent"));
-    let of_child = |parent_run| Lineage {
-        pid: 101,
-        parent_pid: 100,
-        parent_run: Some(parent_run),
+    let child_of = |name: &str, parent_run| {
+        let lineage = Lineage {
+            pid: 101,
+            parent_pid: 100,
+            parent_run: Some(parent_run),
+        };
+        let manifest = Manifest {
+            lineage: Some(lineage),
+            ..manifest()
+        };
+        let path = dir.path().join(name);
+        let created = OpenRecording::create(&path, OnTaken::Refuse, manifest);
+        let Created { open, log } = created.unwrap();
+        open.close(log.close().unwrap()).unwrap()
     };
+    let own = child_of("own", RECORDING_ID);
+    let of_another = child_of("of-another", RecordingId([7; 16]));
     for (others, expected) in [
         (vec![], vec!["100", "101", "102"]),
-        (vec![of_child(RECORDING_ID)], vec!["100", "102"]),
-        (
-            vec![of_child(RecordingId([7; 16]))],
-            vec!["100", "101", "102"],
-        ),
+        (vec![own], vec!["100", "102"]),
+        (vec![of_another], vec!["100", "101", "102"]),
     ] {
         let options = Options::default();
         let reader = Arc::new(Reader::open(&folder, &options.temp_dir).unwrap());

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::labels::Labels;
 use crate::recording::RecordingState;
+use crate::set::PROCESSES_FILE;
 use crate::storage::FILE_MODE;
 use crate::summary::{Summary, Totals};
 
@@ -91,7 +92,7 @@ pub fn folder() -> Option<PathBuf> {
     Some(data.join("hindsight/runs"))
 }
 
-/// Tells the user's catalog about a recording. It opens no database and does not wait.
+/// Tells the user's catalog about a recording, or a set as a whole. It opens no database and does not wait.
 ///
 /// # Errors
 /// [`Error::Io`] when the journal cannot be written; nothing depends on it.
@@ -100,6 +101,10 @@ pub fn tell(recording: &Path) -> Result<()> {
         Some(folder) => journal::add(&folder, &real(recording)),
         None => Ok(()),
     }
+}
+
+fn is_set(path: &Path) -> bool {
+    path.join(PROCESSES_FILE).is_file()
 }
 
 /// Returns the one path of a recording, by whatever links and `..` it was named: it is one entry.
@@ -190,7 +195,29 @@ impl Catalog {
         Ok(entry)
     }
 
-    /// Removes recordings from the catalog; the recordings themselves stay.
+    /// Returns the folders of the sets that were told as such: one of them may have no recording any more.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn sets(&self) -> Result<Vec<PathBuf>> {
+        let told = journal::read(&self.folder)?.into_iter();
+        Ok(told.filter(|path| is_set(path)).collect())
+    }
+
+    /// Adds a set, which need not have recordings. Returns whether it is new.
+    ///
+    /// # Errors
+    /// When the journal cannot be read or written.
+    pub fn add_set(&self, set: &Path) -> Result<bool> {
+        let path = real(set);
+        let is_new = !journal::read(&self.folder)?.contains(&path);
+        if is_new {
+            journal::add(&self.folder, &path)?;
+        }
+        Ok(is_new)
+    }
+
+    /// Removes recordings and sets from the catalog; they themselves stay.
     ///
     /// # Errors
     /// When sled or the journal cannot be written.
@@ -204,13 +231,13 @@ impl Catalog {
         Ok(())
     }
 
-    /// Compacts the journal to the paths of all entries.
+    /// Compacts the journal to the paths of all entries and sets.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn compact(&self) -> Result<()> {
         let paths = self.entries()?.into_iter().map(|entry| entry.path);
-        let paths: BTreeSet<PathBuf> = paths.collect();
+        let paths: BTreeSet<PathBuf> = paths.chain(self.sets()?).collect();
         self.db.flush().map_err(|error| self.failed(error))?;
         journal::replace(&self.folder, &paths)
     }
@@ -225,7 +252,7 @@ impl Catalog {
             known.insert(entry.path);
         }
         let told = journal::read(&self.folder)?;
-        for path in told.difference(&known) {
+        for path in told.difference(&known).filter(|path| !is_set(path)) {
             self.look(path)?;
         }
         Ok(())

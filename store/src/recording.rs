@@ -161,7 +161,7 @@ impl Recording {
 /// `t.hindsight`.
 ///
 /// # Errors
-/// [`Error::NotARecording`], saying what is there instead.
+/// [`Error::NotARecording`], saying what is there instead; [`Error::Io`] if one may not look.
 pub fn resolve(path: &Path) -> Result<PathBuf> {
     if path.join(MANIFEST_FILE).is_file() {
         return Ok(path.to_path_buf());
@@ -180,6 +180,11 @@ pub fn resolve(path: &Path) -> Result<PathBuf> {
     {
         return Ok(dir);
     }
+    for dir in [path, with_ending.as_path()] {
+        if let Some(error) = denied(dir) {
+            return Err(Error::io("read", dir)(error));
+        }
+    }
     let why = match (path.is_dir() || with_ending.is_dir(), path.exists()) {
         (true, _) => "the folder has no file \"manifest\"",
         (false, true) => "it is not a folder",
@@ -189,6 +194,13 @@ pub fn resolve(path: &Path) -> Result<PathBuf> {
         path: path.to_path_buf(),
         why,
     })
+}
+
+/// Returns the error if one may not look into a folder.
+#[must_use]
+pub fn denied(dir: &Path) -> Option<io::Error> {
+    let error = dir.join(MANIFEST_FILE).metadata().err()?;
+    (error.kind() == io::ErrorKind::PermissionDenied).then_some(error)
 }
 
 /// Returns the name that `path` states, with its ending, if the recording that was found for it is another, newer one:

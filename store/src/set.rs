@@ -23,6 +23,8 @@ use crate::{
 
 /// The file with the processes.
 pub const PROCESSES_FILE: &str = "processes.jsonl";
+/// An empty file: facts are missing in the other one, because they could not be written.
+const CUT_FILE: &str = "processes.cut";
 /// Ending of the name of a set's folder.
 pub const SET_SUFFIX: &str = ".children";
 
@@ -57,7 +59,7 @@ pub enum Fact {
         /// The recording's folder in the set.
         recording: String,
     },
-    /// The program that it executes is not recorded.
+    /// The program that it executes is not recorded. If its recording had begun, nothing is left of that.
     Unrecorded {
         /// Its id.
         pid: i32,
@@ -143,6 +145,17 @@ pub struct Process {
     pub notes: Vec<String>,
 }
 
+impl Process {
+    /// Notes its end. Two may have seen it: the first one knows when, and one of them how.
+    fn end(&mut self, unix_ns: i64, code: Option<i32>, signal: Option<i32>) {
+        let first = self.end_unix_ns.map_or(unix_ns, |known| known.min(unix_ns));
+        self.end_unix_ns = Some(first);
+        if self.exit_code.is_none() && self.exit_signal.is_none() {
+            (self.exit_code, self.exit_signal) = (code, signal);
+        }
+    }
+}
+
 /// A set that recorders write to.
 #[derive(Debug)]
 pub struct ProcessLog {
@@ -212,7 +225,7 @@ impl ProcessLog {
         })
     }
 
-    /// Adds a fact.
+    /// Adds a fact. If that fails, readers learn that the list lacks some, as far as the disk takes even that.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -220,10 +233,39 @@ impl ProcessLog {
         let path = self.dir.join(PROCESSES_FILE);
         let line =
             serde_json::to_string(fact).map_err(|error| Error::io("write", &path)(error.into()))?;
-        (&self.file)
-            .write_all(format!("{line}\n").as_bytes())
-            .map_err(Error::io("write", &path))
+        // The last line may have been cut.
+        let before = if is_cut(&self.dir) { "\n" } else { "" };
+        let added = (&self.file).write_all(format!("{before}{line}\n").as_bytes());
+        added.map_err(|error| {
+            // An empty file usually has room on a full disk.
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).mode(FILE_MODE);
+            let _ = options.open(self.dir.join(CUT_FILE));
+            Error::io("write", &path)(error)
+        })
     }
+}
+
+fn is_cut(set: &Path) -> bool {
+    set.join(CUT_FILE).exists()
+}
+
+/// Returns why the list of a set's processes lacks facts; `None` if it is whole, as far as is known.
+#[must_use]
+pub fn why_incomplete(set: &Path) -> Option<String> {
+    let why =
+        "some facts about its processes could not be written, probably because the disk was full";
+    is_cut(set).then(|| why.to_owned())
+}
+
+/// Deletes the list of a set's processes.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn remove_list(set: &Path) -> Result<()> {
+    let list = set.join(PROCESSES_FILE);
+    let _ = fs::remove_file(set.join(CUT_FILE));
+    fs::remove_file(&list).map_err(Error::io("remove", &list))
 }
 
 /// Checks in advance whether a set of that name can be made; returns its folder, with the ending.
@@ -362,7 +404,11 @@ impl Table {
                     row.is_pruned = true;
                 }
             }
-            Fact::Unrecorded { why: note, .. } => self.of(pid).notes.push(note),
+            Fact::Unrecorded { why, .. } => {
+                let row = self.of(pid);
+                row.recording = None;
+                row.notes.push(why);
+            }
             Fact::Warning {
                 text, recording, ..
             } => self.warn(pid, recording.as_deref(), text),
@@ -371,11 +417,7 @@ impl Table {
                 code,
                 signal,
                 ..
-            } => {
-                let row = self.of(pid);
-                row.end_unix_ns = Some(unix_ns);
-                (row.exit_code, row.exit_signal) = (code, signal);
-            }
+            } => self.of(pid).end(unix_ns, code, signal),
         }
     }
 
@@ -559,6 +601,70 @@ mod tests {
         let notes: Vec<_> = found.iter().map(|row| row.notes.clone()).collect();
         let second = ["of the second", "of the last", "of an old recorder"];
         assert_eq!(notes, [&["of the first"][..], &second]);
+    }
+
+    /// A process that is killed while its recording begins is seen by two, and one of them may not know how it ended.
+    #[test]
+    fn an_end_that_two_have_seen_is_known_from_both() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = ProcessLog::create(&dir.path().join("sh"), true).unwrap();
+        let end = |unix_ns, signal| Fact::End {
+            pid: 7,
+            unix_ns,
+            code: None,
+            signal,
+        };
+        let recorded = Fact::Recorded {
+            pid: 7,
+            recording: "sh.hindsight".to_owned(),
+        };
+        let unrecorded = Fact::Unrecorded {
+            pid: 7,
+            why: "it was killed".to_owned(),
+        };
+        for fact in [
+            recorded,
+            end(20, None),
+            unrecorded,
+            end(30, Some(9)),
+            end(40, None),
+        ] {
+            log.add(&fact).unwrap();
+        }
+        let found = &processes(log.dir()).unwrap()[0];
+        assert_eq!((found.end_unix_ns, found.exit_signal), (Some(20), Some(9)));
+        assert_eq!(found.recording, None, "nothing is left of it");
+        assert_eq!(found.notes, ["it was killed"]);
+    }
+
+    #[test]
+    fn a_list_that_could_not_be_written_says_so_and_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = ProcessLog::create(&dir.path().join("sh"), true).unwrap();
+        let image = |pid| Fact::Image {
+            pid,
+            unix_ns: 10,
+            argv: words("sh a"),
+        };
+        log.add(&image(7)).unwrap();
+        assert_eq!(why_incomplete(log.dir()), None);
+        let full = ProcessLog {
+            dir: log.dir().to_owned(),
+            file: OpenOptions::new().write(true).open("/dev/full").unwrap(),
+        };
+        full.add(&image(8)).unwrap_err();
+        // The disk took a part of the line.
+        (&log.file).write_all(b"{\"what\":\"im").unwrap();
+        log.add(&image(9)).unwrap();
+        assert!(why_incomplete(log.dir()).is_some());
+        let pids: Vec<i32> = processes(log.dir())
+            .unwrap()
+            .iter()
+            .map(|row| row.pid)
+            .collect();
+        assert_eq!(pids, [7, 9]);
+        remove_list(log.dir()).unwrap();
+        fs::remove_dir(log.dir()).unwrap();
     }
 
     #[test]

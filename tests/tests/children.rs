@@ -55,6 +55,18 @@ impl Set {
         Recording::new(self.dir.join(name))
     }
 
+    /// SQL has one row for each process of the set; none of them executed two programs.
+    fn assert_known_to_sql(&self, scratch: &Scratch) {
+        let counted = "SELECT count(*) AS n, count(DISTINCT pid) AS pids FROM processes";
+        let counted = Hindsight::command(scratch, &["sql", "set", counted, "--json"]).run();
+        let counted = &counted.result()[0];
+        let all = self.rows.len();
+        assert_eq!(
+            (&counted["n"], &counted["pids"]),
+            (&all.into(), &all.into())
+        );
+    }
+
     /// Every recording is whole, and has its process's ids.
     fn assert_whole(&self) {
         for row in &self.rows {
@@ -161,6 +173,108 @@ fn every_end_is_known() {
         };
         assert_eq!(ended, code, "{last:?}");
     }
+}
+
+/// A child is killed as soon as the set knows what it executes: it is still loaded, or waits for its recorder, or is prepared.
+#[test]
+fn a_child_that_is_killed_while_its_recording_begins_has_its_end() {
+    let scratch = Scratch::new("children_killed");
+    let source = r#"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char text[1 << 20];
+static void until_told(const char *what, pid_t pid) {
+  char wanted[64];
+  snprintf(wanted, sizeof wanted, "\"what\":\"%s\",\"pid\":%d,", what, pid);
+  for (int i = 0; i < 20000; i++) {
+    int fd = open("set.children/processes.jsonl", O_RDONLY);
+    ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) close(fd);
+    text[len < 0 ? 0 : len] = 0;
+    if (strstr(text, wanted)) return;
+    usleep(1000);
+  }
+  puts("it was not told");
+}
+int main(void) {
+  int signals[] = {2, 9, 11, 15};
+  for (int i = 0; i < 4; i++) {
+    pid_t pid = fork();
+    if (pid == 0) {
+      execl("/bin/sleep", "sleep", "60", (char *)0);
+      _exit(1);
+    }
+    until_told("image", pid);
+    kill(pid, signals[i]);
+    /* Before Linux 6.15 the kernel tells others only of an end that the parent has not collected. */
+    until_told("end", pid);
+    int status;
+    waitpid(pid, &status, 0);
+    printf("%d %d\n", pid, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+  }
+  return 0;
+}
+"#;
+    let program = compiled(&scratch, "killer.c", source, &["-O1"]);
+    let set = Set::of(&scratch, &Program::new(program, scratch.path()));
+    let text = set.ended.text();
+    let ends: Vec<(&str, &str)> = text
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .collect();
+    let signals: Vec<&str> = ends.iter().map(|(_, signal)| *signal).collect();
+    assert_eq!(signals, ["2", "9", "11", "15"], "{text}");
+    let names = ["SIGINT", "SIGKILL", "SIGSEGV", "SIGTERM"];
+    for ((pid, _), name) in ends.iter().zip(names) {
+        let pid: i64 = pid.parse().expect("a number");
+        let row = set.rows.iter().find(|row| row["pid"] == pid);
+        assert_eq!(row.expect("it is known")["exit_signal"], name, "{row:#?}");
+    }
+    let named: BTreeSet<&str> = set
+        .rows
+        .iter()
+        .filter_map(|row| row["recording"].as_str())
+        .collect();
+    let folders = std::fs::read_dir(&set.dir).expect("the set").flatten();
+    for folder in folders.filter(|entry| entry.path().is_dir()) {
+        let name = folder.file_name().into_string().expect("a name of ours");
+        assert!(named.contains(name.as_str()), "{name}: {:#?}", set.rows);
+    }
+    set.assert_whole();
+    set.assert_known_to_sql(&scratch);
+}
+
+/// The copy makes a process, and then it executes a program itself.
+#[test]
+fn what_a_copy_made_before_it_executed_a_program_has_one_row() {
+    let scratch = Scratch::new("children_copy_executes");
+    let script = "(/bin/echo one; exec /bin/echo two); true";
+    let (native, set) = Set::of_shell(&scratch, script);
+    assert_same(&native, &set);
+    assert_eq!(set.rows.len(), 3, "{:#?}", set.rows);
+    set.assert_known_to_sql(&scratch);
+}
+
+/// Ctrl-C before the first program runs.
+#[test]
+fn an_interrupted_start_is_no_failure_to_record() {
+    let scratch = Scratch::new("children_interrupted");
+    let program = Program::new("/bin/sleep", scratch.path()).args(["60"]);
+    let running = Hindsight::record_command(&scratch, "set", &["--children"], &program).start();
+    let dir = scratch.join("set.children");
+    e2e::wait_until("a set", || dir.is_dir().then_some(()));
+    running.signal_group(e2e::Signal::INT);
+    let ended = running.finish();
+    assert_eq!(ended.status.as_shell_code(), 130, "{}", ended.errors());
+    assert!(
+        !ended.errors().contains("for patching"),
+        "{}",
+        ended.errors()
+    );
 }
 
 #[test]
@@ -426,6 +540,86 @@ int main(void) {
         if depth > 0 {
             assert_eq!(row["parent"], set.rows[depth - 1]["pid"]);
         }
+    }
+}
+
+/// A daemon forks twice, and the process in between ends at once. A child of vfork has no memory of its own.
+#[test]
+fn copies_whose_parent_ends_at_once_are_recorded() {
+    let scratch = Scratch::new("children_daemons");
+    let source = r#"
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) int in_daemon(int i) { return i + 2; }
+int main(void) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  for (int i = 0; i < 12; i++) {
+    if (fork() == 0) {
+      if (fork() == 0) _exit(in_daemon(i));
+      _exit(0);
+    }
+  }
+  if (vfork() == 0) _exit(0);
+  while (wait(0) > 0) {}
+  return 0;
+}
+"#;
+    let program = compiled(&scratch, "daemons.c", source, &["-g"]);
+    let program = Program::new(program, scratch.path());
+    let options = ["--children", "--copies"];
+    let ended = Hindsight::record_command(&scratch, "set", &options, &program).run();
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let rows = Set::rows(&scratch.join("set.children"));
+    assert_eq!(rows.len(), 26, "{rows:#?}");
+    let without: Vec<&Row> = rows
+        .iter()
+        .filter(|row| row["recording"].is_null())
+        .collect();
+    assert_eq!(without.len(), 1, "{without:#?}");
+    let notes = without[0]["notes"].to_string();
+    assert!(notes.contains("vfork"), "{notes}");
+    let count = "SELECT count(*) AS n FROM calls WHERE function = 'in_daemon'";
+    let counted = Hindsight::command(&scratch, &["sql", "set.children", count, "--json"]).run();
+    assert_eq!(counted.result()[0]["n"], 12, "{}", counted.errors());
+}
+
+/// Its path leads to no file, but the process still has it.
+#[test]
+fn a_program_without_a_file_at_its_path_is_recorded() {
+    let scratch = Scratch::new("children_deleted");
+    let source = "__attribute__((noinline)) int work(int i) { return i + 1; }\n\
+                  int main(void) { return work(work(work(0))); }\n";
+    let worker = compiled(&scratch, "worker.c", source, &["-g"]);
+    let script = r#"
+import os, sys
+content = open(sys.argv[1], 'rb').read()
+def run(file, name):
+    pid = os.fork()
+    if pid == 0:
+        os.execve(file, [name], os.environ)
+    print(name, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+with open('copy', 'wb') as copy:
+    copy.write(content)
+os.chmod('copy', 0o755)
+file = os.open('copy', os.O_RDONLY)
+os.unlink('copy')
+run(file, 'deleted')
+file = os.memfd_create('content')
+os.write(file, content)
+run(file, 'of_memory')
+"#;
+    let worker = worker.to_str().expect("paths of tests are text");
+    let program = Program::new("/usr/bin/python3", scratch.path()).args(["-c", script, worker]);
+    let native = program.run();
+    assert_eq!(native.text(), "deleted 3\nof_memory 3\n");
+    let set = Set::of(&scratch, &program);
+    assert_same(&native, &set);
+    set.assert_whole();
+    for name in ["deleted", "of_memory"] {
+        let recording = set.recording(set.one(name));
+        let count = "SELECT count(*) FROM calls WHERE function = 'work'";
+        assert_eq!(recording.number(count), 3, "{name}");
     }
 }
 

@@ -91,6 +91,14 @@ fn a_process_that_has_ended_unseen_is_not_said_to_run() {
             |row: &&Row| row["argv"][2] == "read line < gate" && row["recording"].is_string();
         listed.iter().find(is_it)?["pid"].as_i64()
     });
+    // Its recorder is told before it has begun, and one that is killed by then has recorded nothing.
+    let begun = "select count(*) from events where kind = 'process_start'";
+    e2e::wait_until("its recording has begun", || {
+        let recording = "set.children/sh-2.hindsight";
+        let words = ["sql", recording, begun, "--format", "csv"];
+        let told = Hindsight::command(&scratch, &words).run().text();
+        (told.lines().last() == Some("1")).then_some(())
+    });
     let table = || {
         Hindsight::command(&scratch, &["processes", "set"])
             .run()

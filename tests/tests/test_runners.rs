@@ -90,6 +90,69 @@ fn the_summary_tells_what_was_recorded_then_what_was_removed() {
     assert_eq!(rest, removed);
 }
 
+/// What passed has no recording any more, and is known all the same.
+#[test]
+fn sql_and_the_catalog_know_what_was_removed() {
+    let scratch = with_programs("runner-removed");
+    let hindsight = |args: &[&str]| {
+        let command = Hindsight::command(&scratch, args);
+        command.env("XDG_DATA_HOME", scratch.join("data")).run()
+    };
+    let test = ["test", "--record-to", "runs", "--", "/bin/sh", "-c"];
+    hindsight(&[&test[..], &["./passes; ./fails; exit 0"]].concat());
+    let (_, rows) = programs(&scratch, "sh.children");
+    assert_eq!(rows.len(), 3, "{rows:#?}");
+    let counted = "select count(*) as n, count(distinct pid) as pids from processes";
+    let counted = hindsight(&["sql", "runs/sh.children", counted, "--json"]).result();
+    assert_eq!(
+        (&counted[0]["n"], &counted[0]["pids"]),
+        (&3.into(), &3.into())
+    );
+
+    let ended = hindsight(&[&test[..], &["./passes; exit 0"]].concat());
+    assert_eq!(ended.status, Status::Code(0), "{}", ended.errors());
+    let set = "runs/sh-2.children";
+    let refused = hindsight(&["sql", set, "select * from processes"]);
+    assert_eq!(refused.status, Status::Code(2));
+    assert!(
+        refused.errors().contains("a set without recordings"),
+        "{}",
+        refused.errors()
+    );
+    let overview = hindsight(&["overview", set]).text();
+    let next = overview.lines().last().unwrap_or_default();
+    assert_eq!(next, format!("  hindsight processes {set}"), "{overview}");
+    let runs = || hindsight(&["runs", "--json"]).result();
+    let names = |runs: &serde_json::Value| -> Vec<String> {
+        let rows = runs.as_array().expect("runs").iter();
+        rows.map(|row| row["run"].to_string()).collect()
+    };
+    let listed = names(&runs());
+    assert!(
+        listed.iter().any(|name| name.contains("sh-2")),
+        "{listed:?}"
+    );
+    let shown = hindsight(&["runs", "show", "sh-2.children"]);
+    assert_eq!(shown.status, Status::Code(0), "{}", shown.errors());
+    // A lost catalog is made again from the folder.
+    fs::remove_dir_all(scratch.join("data")).expect("the folder is ours");
+    let added = hindsight(&["runs", "scan", "runs"]).text();
+    assert!(added.contains("and 1 set without recordings"), "{added}");
+    assert_eq!(names(&runs()).len(), listed.len());
+}
+
+/// Tests may remove what git does not know.
+#[test]
+fn the_commands_status_counts_even_if_its_set_disappears() {
+    let scratch = with_programs("runner-disappears");
+    let test = ["test", "--record-to", "runs", "--", "/bin/sh", "-c"];
+    let ended = Hindsight::command(&scratch, &test)
+        .args(["./passes; rm -rf runs; exit 3"])
+        .run();
+    assert_eq!(ended.status, Status::Code(3), "{}", ended.errors());
+    assert!(!ended.errors().contains("error:"), "{}", ended.errors());
+}
+
 #[test]
 fn ctest() {
     let scratch = with_programs("runner-ctest");

@@ -44,8 +44,13 @@ pub fn find(words: &[PathBuf]) -> Found {
         match folders {
             Err(why) => found.nothing.push((word.clone(), why)),
             Ok(folders) if folders.is_empty() => {
-                let why = "there is no recording in it".to_owned();
-                found.nothing.push((word.clone(), why));
+                let why = match set::resolve(word) {
+                    Some(_) => {
+                        "its recordings were removed, or never made; hindsight processes lists its processes"
+                    }
+                    None => "there is no recording in it",
+                };
+                found.nothing.push((word.clone(), why.to_owned()));
             }
             Ok(folders) => {
                 let folders = without_links_to_others(folders);

@@ -32,7 +32,7 @@ use crate::tables::{Provider, providers, runs};
 use crate::{unknown_names, unrecorded};
 
 pub use find::{Found, find};
-pub use names::names;
+pub use names::{names, names_with_sets};
 use set::Set;
 use table::RunsTable;
 

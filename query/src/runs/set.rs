@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::common::DataFusionError;
 use store::set::Process;
-use store::{Reader, Summary};
+use store::{Reader, Recording, Summary};
 
 use super::names::names;
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ use crate::open::sources;
 use crate::options::Options;
 use crate::question::message_of;
 use crate::state::States;
-use crate::tables::{Followed, Provider, Sources, children, processes_beside, provider};
+use crate::tables::{Followed, Provider, Sources, processes_beside, provider};
 
 /// Recordings that stay open after their use. Functions of a state return to them row by row.
 const KEPT: usize = 8;
@@ -129,17 +129,8 @@ impl Set {
         let set = folder.parent().map(Path::to_owned).unwrap_or_default();
         let mut sets = lock(&self.processes);
         let processes = sets.entry(set).or_insert_with(|| processes_beside(folder));
-        Followed {
-            processes: Arc::clone(processes),
-            asked: self.children_of(run),
-        }
-    }
-
-    /// Returns the numbers of the processes that a recording's program made or became, and that other recordings are of.
-    fn children_of(&self, run: &Run) -> Vec<i64> {
-        let all = self.runs.iter();
-        let lineages = all.filter_map(|run| run.summary.manifest().lineage);
-        children(run.summary.manifest().recording_id, lineages)
+        let all: Vec<&Recording> = self.runs.iter().map(|run| &run.summary.recording).collect();
+        Followed::beside(&run.summary.recording, &all, Arc::clone(processes))
     }
 
     /// Adds a warning that the answer has only some rows of a recording, if `error` says that its files cannot be

@@ -39,7 +39,7 @@ use datafusion::logical_expr::LogicalPlan;
 use crate::instructions::Kind;
 
 pub use doc::TableDoc;
-pub use followed::{Followed, children, processes_beside};
+pub use followed::{Followed, processes_beside};
 use on_demand::OnDemand;
 pub use sources::Sources;
 

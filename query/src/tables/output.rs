@@ -11,7 +11,7 @@ use super::sources::Sources;
 /// Describes the table.
 pub const DOC: TableDoc = TableDoc {
     name: "output",
-    doc: "one row per write to standard output or standard error",
+    doc: "one row per write to stdout or stderr, or 4,096 bytes of it",
     columns: &[
         ("seq", "number in the recording's order"),
         ("ts_ns", "time, ns since the recording began"),

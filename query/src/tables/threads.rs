@@ -29,10 +29,7 @@ pub const DOC: TableDoc = TableDoc {
             "end_ts_ns",
             "when it ended; null when it did not or that was not seen",
         ),
-        (
-            "outputs",
-            "number of its writes to standard output and error",
-        ),
+        ("outputs", "number of its rows in the table output"),
         ("lost", "number of its events that were lost"),
         (
             "calls",

@@ -25,7 +25,7 @@ pub const DOC: TableDoc = TableDoc {
         ("register", "its register; null when it lies in memory"),
         (
             "old",
-            "its bytes before, in hexadecimal; null when not known",
+            "its bytes before, in hexadecimal; null when not known; logged: those after the last logged write",
         ),
         ("new", "its bytes since then, in hexadecimal"),
         ("by", "who made it; program: the program itself"),

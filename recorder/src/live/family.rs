@@ -27,6 +27,7 @@ use store::{
     set::{Fact, ProcessLog},
 };
 
+use self::hand_over::ParkedWatch;
 pub use self::hand_over::{RECORDED, REFUSED, why_refused};
 pub(crate) use self::{copies::park as park_copy, entry::AtEntry, hand_over::Recorder};
 use super::{commands::Commands, event_loop::Tracer, model::Tid, tracee::Tracee};
@@ -40,6 +41,18 @@ use crate::{
 struct Task {
     pid: Tid,
     state: State,
+    origin: Origin,
+}
+
+/// How a process came to run what it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// It is a copy of the program, with a memory of its own.
+    Copy,
+    /// It is a copy that cannot be recorded as one, for this reason, unless it executes a program.
+    Other(&'static str),
+    /// It has executed a program, or the set knows why it is not recorded.
+    Told,
 }
 
 #[derive(Debug)]
@@ -64,6 +77,7 @@ pub(crate) struct Family {
     tasks: BTreeMap<Tid, Task>,
     /// Who created each process: the kernel gives it another parent when that one ends.
     parents: BTreeMap<Tid, Tid>,
+    program: Tid,
     /// Threads that have stopped before their creator reported them.
     early: BTreeSet<Tid>,
     /// Parked processes that no recorder has taken yet.
@@ -96,6 +110,7 @@ impl Family {
             run,
             tasks: BTreeMap::new(),
             parents: BTreeMap::from([(program.pid, program.parent_pid)]),
+            program: program.pid,
             early: BTreeSet::new(),
             pending: 0,
             has_left: false,
@@ -145,8 +160,10 @@ impl Family {
 
     fn follow(&mut self, tid: Tid) {
         let pid = procfs::thread_group(tid).unwrap_or(tid);
+        let mut origin = Origin::Told;
         if pid == tid {
             let parent = procfs::parent(pid).unwrap_or(0);
+            origin = self.origin(pid, parent);
             self.parents.insert(pid, parent);
             self.tell(&Fact::Begin {
                 pid,
@@ -156,7 +173,20 @@ impl Family {
             });
         }
         let state = State::New;
-        self.tasks.insert(tid, Task { pid, state });
+        self.tasks.insert(tid, Task { pid, state, origin });
+    }
+
+    /// Returns how a new process came to be. Its creator is still in the system call that made it: later it may have ended, and
+    /// the process has another parent.
+    fn origin(&self, pid: Tid, parent: Tid) -> Origin {
+        if self.has_left || parent != self.program {
+            return Origin::Other("it is a copy of a process that is not recorded");
+        }
+        match ptrace::share_memory(pid, parent) {
+            Some(false) => Origin::Copy,
+            Some(true) => Origin::Other("it shared its parent's memory, as after vfork"),
+            None => Origin::Other("the kernel does not tell whether it shares its parent's memory"),
+        }
     }
 
     /// Begins to follow a thread that has stopped before its creator reported it.
@@ -202,8 +232,15 @@ impl Family {
         {
             self.tasks.retain(|_, other| other.pid != tid);
             self.parents.remove(&tid);
-            if let State::Loading(_) = task.state {
-                self.refuse(tid, "it ended before its first instruction");
+            match (task.state, task.origin) {
+                (State::Loading(_), _) => {
+                    self.refuse(tid, "it ended before its first instruction");
+                }
+                (_, Origin::Other(why)) if self.records_copies => self.refuse(tid, why),
+                (State::New, Origin::Copy) if self.records_copies => {
+                    self.refuse(tid, "it was killed before its recording began");
+                }
+                _ => {}
             }
             self.tell_end(tid, status, by_signal);
         }
@@ -231,8 +268,6 @@ impl Family {
     pub fn program_executes(&mut self, pid: Tid) {
         self.has_left = true;
         self.became.store(true, Release);
-        let state = State::Plain;
-        self.tasks.insert(pid, Task { pid, state });
         self.executes(pid);
     }
 
@@ -252,7 +287,8 @@ impl Family {
                 State::Plain
             }
         };
-        self.tasks.insert(pid, Task { pid, state });
+        let origin = Origin::Told;
+        self.tasks.insert(pid, Task { pid, state, origin });
         let _ = ptrace::cont(pid, 0);
     }
 
@@ -263,12 +299,13 @@ impl Family {
 
     /// Parks a process whose libraries are loaded, and hands it to a recorder of its own.
     fn reached_entry(&mut self, pid: Tid) {
-        let parked = match self.tasks.get(&pid).map(|task| &task.state) {
-            Some(State::Loading(at)) => at.park(pid),
+        let watch = ParkedWatch::new(pid).map_err(|error| error.to_string());
+        let parked = watch.and_then(|watch| match self.tasks.get(&pid).map(|task| &task.state) {
+            Some(State::Loading(at)) => Ok((at.park(pid)?, watch)),
             _ => Err("it is not at its entry point".into()),
-        };
+        });
         match parked {
-            Ok(parked) => self.hand_over(parked, false),
+            Ok((parked, watch)) => self.hand_over(parked, watch, false),
             Err(why) => {
                 self.refuse(pid, why);
                 if let Some(task) = self.tasks.get_mut(&pid) {
@@ -279,7 +316,7 @@ impl Family {
         }
     }
 
-    fn hand_over(&mut self, parked: Parked, is_copy: bool) {
+    fn hand_over(&mut self, parked: Parked, watch: ParkedWatch, is_copy: bool) {
         let pid = parked.pid;
         self.tasks.remove(&pid);
         let parent = self.parents.remove(&pid);
@@ -295,7 +332,7 @@ impl Family {
             },
             is_copy,
         };
-        recorder.hand_over(self.commands.clone());
+        recorder.hand_over(watch, self.commands.clone());
     }
 
     /// Takes back a parked process, which `parent` created and no recorder has taken: it is released as soon as it stops.
@@ -306,7 +343,8 @@ impl Family {
         self.parents.insert(parked.pid, parent);
         let state = State::Returned(Box::new(parked.clone()));
         let pid = parked.pid;
-        self.tasks.insert(pid, Task { pid, state });
+        let origin = Origin::Told;
+        self.tasks.insert(pid, Task { pid, state, origin });
         ptrace::interrupt(pid)
     }
 

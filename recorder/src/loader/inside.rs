@@ -1,6 +1,6 @@
 //! What a thread of the stopped program does for the loader: system calls, and one call of the runtime.
 
-use std::{mem, ops::Range};
+use std::{fs, mem, ops::Range, path::Path};
 
 use agent::shared;
 use debuginfo::Diagnostic;
@@ -290,7 +290,13 @@ impl<'a> Inside<'a> {
         self.opened.extend(opened.ok());
         opened.map_err(|error| {
             let why = format!("the program cannot open {path} (errno {error})");
-            let hint = "does it run in another container, or as another user?";
+            let root = fs::read_link(format!("/proc/{}/root", self.process.pid()));
+            let hint = match root {
+                Ok(root) if root != Path::new("/") => {
+                    "it has another root directory (chroot), which does not have that file"
+                }
+                _ => "does it run in another container, or as another user?",
+            };
             Failure::Runtime(Diagnostic::new(why).with_hint(hint))
         })
     }

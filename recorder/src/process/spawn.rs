@@ -157,6 +157,9 @@ pub fn start(
     refuse_what_only_a_shell_would_run(&argv[0])?;
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]);
+    if let Some(name) = &surroundings.name {
+        command.arg0(name);
+    }
     if let Stdio::Piped { cwd, env } = stdio {
         command
             .current_dir(cwd)

@@ -15,7 +15,10 @@ use store::{
     set::{self, Fact, Process, ProcessLog},
 };
 
-use super::manifest::{default_name, words};
+use super::{
+    manifest::{default_name, words},
+    program::{pass_on_signal, why_failed},
+};
 use crate::{
     Error, Exit, RecordOptions, Result, Target,
     live::{
@@ -28,10 +31,13 @@ use crate::{
     },
     session::{check_mapped, way_into},
     signals::ChildSignals,
+    stop::procfs,
 };
 
 /// How often to check whether the recorders are done.
 const PAUSE: Duration = Duration::from_millis(5);
+/// How long to wait for what is still to be told of processes that have ended. A recorder that was killed tells nothing.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A program that was recorded with the processes that it started.
 #[derive(Clone, Debug)]
@@ -44,6 +50,8 @@ pub struct SetOutcome {
     pub processes: Vec<Process>,
     /// How long the program ran, in nanoseconds.
     pub duration_ns: u64,
+    /// Why facts about its processes are missing, if some are.
+    pub incomplete: Option<String>,
 }
 
 /// Records the program of `options` and the processes that it starts, each program into a recording of its own.
@@ -101,11 +109,20 @@ fn record_set(
     if !is_end_told(log.dir(), watch.pid()) {
         tell_end(&log, watch.pid(), exit);
     }
+    // Whatever happened to the set, the program's own end is known.
+    let (processes, incomplete) = match when_settled(log.dir()) {
+        Ok(processes) => (
+            with_end(processes, watch.pid(), exit),
+            set::why_incomplete(log.dir()),
+        ),
+        Err(error) => (Vec::new(), Some(error.one_line())),
+    };
     Ok(SetOutcome {
         set: log.dir().to_path_buf(),
         exit,
-        processes: when_settled(log.dir())?,
+        processes,
         duration_ns,
+        incomplete,
     })
 }
 
@@ -124,15 +141,22 @@ fn start(
     let parked = match started {
         Started::Ended(pid) => {
             tell_begin(log, pid, argv)?;
+            let why = "it ended before its first instruction".to_owned();
+            log.add(&Fact::Unrecorded { pid, why })?;
             return watch(pid);
         }
         Started::Parked(parked) => parked,
     };
     let pid = parked.pid;
+    let watch = watch(pid).inspect_err(|_| spawn::kill(pid))?;
+    // It may have arrived before the program existed.
+    pass_on_signal(&watch, true);
     let handed = tell_begin(log, pid, argv).and_then(|()| hand_over(log, parked, command));
     match handed {
-        Ok(()) => watch(pid),
+        Ok(()) => Ok(watch),
         Err(error) => {
+            let program = argv[0].to_string_lossy().into_owned();
+            let error = why_failed(program, &watch, true, error);
             spawn::kill(pid);
             Err(error)
         }
@@ -173,12 +197,29 @@ fn tell_begin(log: &ProcessLog, pid: i32, argv: &[OsString]) -> Result<()> {
     Ok(log.add(&Fact::Image { pid, unix_ns, argv })?)
 }
 
-fn tell_end(log: &ProcessLog, pid: i32, exit: Exit) {
-    let (code, signal) = match exit {
+/// The exit code, and the signal.
+fn ending(exit: Exit) -> (Option<i32>, Option<i32>) {
+    match exit {
         Exit::Code(code) => (Some(code), None),
         Exit::Signal(signal) => (None, Some(signal)),
         Exit::Detached => (None, None),
-    };
+    }
+}
+
+/// Adds the program's own end, if the disk did not take it.
+fn with_end(mut processes: Vec<Process>, pid: i32, exit: Exit) -> Vec<Process> {
+    let mut rows = processes.iter_mut();
+    if let Some(last) = rows.rfind(|process| process.pid == pid)
+        && last.end_unix_ns.is_none()
+    {
+        last.end_unix_ns = Some(now());
+        (last.exit_code, last.exit_signal) = ending(exit);
+    }
+    processes
+}
+
+fn tell_end(log: &ProcessLog, pid: i32, exit: Exit) {
+    let (code, signal) = ending(exit);
     // The program has ended normally even if the disk fails.
     let _ = log.add(&Fact::End {
         pid,
@@ -195,15 +236,29 @@ fn is_end_told(set: &Path, pid: i32) -> bool {
     last.is_some_and(|process| process.end_unix_ns.is_some())
 }
 
-/// Returns the processes, once no recorder of one that has ended still writes.
+/// Returns the processes, once no recorder of one that has ended still writes, or has still to tell whether it is recorded.
 fn when_settled(set: &Path) -> Result<Vec<Process>> {
+    let until = Instant::now() + PATIENCE;
     loop {
         let processes = set::processes(set)?;
-        if !processes.iter().any(|process| is_unsettled(set, process)) {
+        let is_waiting = Instant::now() < until;
+        let is_unsettled =
+            |process: &Process| is_unsettled(set, process) || is_waiting && is_untold(process);
+        if !processes.iter().any(is_unsettled) {
             return Ok(processes);
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// Returns whether it is still to be told why the program of a process that has ended is not recorded.
+fn is_untold(process: &Process) -> bool {
+    let is_begun = process.image_unix_ns.is_some() && !process.became_another;
+    let is_told = process.recording.is_some() || process.is_pruned || !process.notes.is_empty();
+    let has_ended = || {
+        process.end_unix_ns.is_some() || procfs::is_dead(procfs::state(process.pid, process.pid))
+    };
+    is_begun && !is_told && has_ended()
 }
 
 fn is_unsettled(set: &Path, process: &Process) -> bool {

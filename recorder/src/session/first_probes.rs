@@ -1,6 +1,9 @@
 //! Checks whether the first probes can be set, before anything is written and the program runs.
 
-use std::{fs::File, os::unix::fs::FileExt};
+use std::{
+    fs::{self, File},
+    os::unix::fs::FileExt,
+};
 
 use debuginfo::{AddressSpace, Diagnostic, Machine};
 
@@ -27,7 +30,7 @@ pub(super) fn check(first: &FirstProbes, space: &AddressSpace, pid: i32) -> Resu
     for spec in &first.specs {
         let checked = match &spec.location {
             Location::Logged(place) => {
-                check_logged(place, (space, &machine), first.pending, &mut free)
+                check_logged(place, (space, &machine, pid), first.pending, &mut free)
             }
             _ if first.pending => Ok(()),
             _ => (first.check)(space, spec),
@@ -40,9 +43,19 @@ pub(super) fn check(first: &FirstProbes, space: &AddressSpace, pid: i32) -> Resu
     Ok(())
 }
 
+/// Returns whether the program itself, and not a library, has no debug information, which names its variables.
+fn is_undescribed(space: &AddressSpace, pid: i32) -> bool {
+    let Ok(path) = fs::read_link(format!("/proc/{pid}/exe")) else {
+        return false;
+    };
+    let mut modules = space.modules().iter();
+    let program = modules.find(|mapped| mapped.module.path() == path);
+    program.is_some_and(|program| !program.module.has_dwarf())
+}
+
 fn check_logged(
     place: &LoggedPlace,
-    (space, machine): (&AddressSpace, &dyn Machine),
+    (space, machine, pid): (&AddressSpace, &dyn Machine, i32),
     pending: bool,
     free: &mut usize,
 ) -> std::result::Result<(), Diagnostic> {
@@ -54,11 +67,14 @@ fn check_logged(
             return Ok(());
         }
         Err(Unplaced::Missing(what)) => {
-            let hint = "it is in a library that is loaded later: --pending";
-            let hint = match &what.hint {
-                Some(near) => format!("{near} Or {hint}"),
-                None => hint.to_owned(),
+            let first = match &what.hint {
+                Some(near) => format!("{near} Or"),
+                None if is_undescribed(space, pid) => {
+                    "the program has no debug information: compile it with -g; or".to_owned()
+                }
+                None => "check the name; or".to_owned(),
             };
+            let hint = format!("{first}, if it is in a library that is loaded later: --pending");
             return Err(Diagnostic {
                 hint: Some(hint),
                 ..what

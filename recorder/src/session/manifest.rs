@@ -142,7 +142,11 @@ fn launch(
     let of_process = |name: &str| format!("/proc/{}/{name}", target.pid);
     let bytes = |text: OsString| ByteBuf::from(text.into_vec());
     let argv = match &options.target {
-        Target::Spawn { argv } => argv.iter().cloned().map(bytes).collect(),
+        Target::Spawn { argv } => {
+            let name = options.surroundings.name.as_ref().or(argv.first());
+            let words = name.into_iter().chain(argv.iter().skip(1));
+            words.cloned().map(bytes).collect()
+        }
         Target::Parked(_) => {
             let text = fs::read(of_process("cmdline")).ok()?;
             let words = text.strip_suffix(&[0])?.split(|byte| *byte == 0);

@@ -13,7 +13,7 @@ use agent::{
 use store::recording::{Created, OnTaken, OpenRecording};
 
 use super::{
-    Arming, Controlled, Copies, Runtime, Session, SoFar, Stopper, Writing,
+    Arming, Controlled, Copies, Runtime, Session, SoFar, Stopper, Unbegun, Writing,
     bring_in::BringIn,
     check_mapped, default_name, first_probes,
     manifest::manifest,
@@ -224,6 +224,7 @@ impl Session {
         }
         let manifest = manifest((options, first), &target, host.as_deref(), calibration)?;
         let Created { open, log } = create(options, &target, manifest)?;
+        let unbegun = Unbegun(Some(open.recording().dir().to_path_buf()));
         observer.created(open.recording().dir());
         let snapshots = (options.snapshots != SnapshotTimes::Never).then(|| {
             let recording = open.recording();
@@ -247,6 +248,7 @@ impl Session {
             writing: Writing {
                 open,
                 log: Log::new(log),
+                unbegun,
             },
             options: options.clone(),
             guardian: None,

@@ -76,7 +76,7 @@ impl Running {
     pub fn parked(member: &Member) -> Result<Self> {
         let parked = member.parked.clone();
         let (pid, exe) = (parked.pid, parked.exe.clone());
-        let way = way_into(&exe)?.without_frida();
+        let way = way_into_running(pid, &exe)?.without_frida();
         if member.is_copy && way != Way::Loader {
             // Frida calls the C library, which is in the middle of fork.
             let reason = Diagnostic::new("a copy of it can only be recorded with our own loader");
@@ -101,7 +101,7 @@ impl Running {
 
     /// Returns whether musl's dynamic linker started it.
     pub fn has_musl(&self) -> bool {
-        let module = Module::open(&self.exe);
+        let module = Module::open(format!("/proc/{}/exe", self.pid));
         module.is_ok_and(|module| module.interp().is_some_and(|path| path.contains("ld-musl")))
     }
 
@@ -123,7 +123,7 @@ impl Running {
             pid,
             reason: reason(source),
         })?;
-        let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(|source| {
+        let exe = executable_of(pid).map_err(|source| {
             let reason = match source.kind() {
                 io::ErrorKind::PermissionDenied => Diagnostic::new("not permitted")
                     .with_hint("try as root or as the user who runs it"),
@@ -134,7 +134,6 @@ impl Running {
             };
             Error::Attach { pid, reason }
         })?;
-        let exe = without_mark(exe);
         let way = way_into_running(pid, &exe)?;
         check_mapped(&exe, &read_maps(pid)?)?;
         if way == Way::LoaderForGo {
@@ -224,29 +223,42 @@ const DYING_BY_SIGNAL: Duration = Duration::from_secs(2);
 impl Running {
     /// Explains a failed operation on the program: a signal, usually that of Ctrl-C, may have ended it.
     pub fn why_failed(&self, error: Error) -> Error {
-        let patience = match self.pass_on_signal() {
-            true => DYING_BY_SIGNAL,
-            false => DYING,
-        };
-        match self.watch.ended_by_signal(patience) {
-            Some(signal) => Error::EndedEarly {
-                program: self.argv.first().cloned().unwrap_or_default(),
-                signal,
-            },
-            None => error,
-        }
+        let program = self.argv.first().cloned().unwrap_or_default();
+        why_failed(program, &self.watch, self.spawned, error)
     }
 
     /// Passes a signal that we have received on to a program that has not run yet. It may also have received the
     /// terminal's signal, and has then ended or ignores it. But it may not have existed at that time, or another
     /// tracer took the signal.
     pub fn pass_on_signal(&self) -> bool {
-        let signal = signals::received().filter(|_| self.spawned);
-        if let Some(signal) = signal {
-            self.watch.signal(signal);
-        }
-        signal.is_some()
+        pass_on_signal(&self.watch, self.spawned)
     }
+}
+
+/// The same as [`Running::why_failed`], for a program of that name.
+pub(super) fn why_failed(
+    program: String,
+    watch: &ExitWatch,
+    is_spawned: bool,
+    error: Error,
+) -> Error {
+    let patience = match pass_on_signal(watch, is_spawned) {
+        true => DYING_BY_SIGNAL,
+        false => DYING,
+    };
+    match watch.ended_by_signal(patience) {
+        Some(signal) => Error::EndedEarly { program, signal },
+        None => error,
+    }
+}
+
+/// The same as [`Running::pass_on_signal`], for a program that is watched.
+pub(super) fn pass_on_signal(watch: &ExitWatch, is_spawned: bool) -> bool {
+    let signal = signals::received().filter(|_| is_spawned);
+    if let Some(signal) = signal {
+        watch.signal(signal);
+    }
+    signal.is_some()
 }
 
 /// Refuses a program that cannot be recorded before any of it runs. Returns how the runtime gets into it otherwise.
@@ -268,16 +280,20 @@ pub(crate) fn way_into(exe: &Path) -> Result<Way> {
     Way::of(&module).map_err(refuse)
 }
 
-/// Returns the path of a file to which the kernel has added that it was removed or replaced.
-fn without_mark(path: PathBuf) -> PathBuf {
+/// Returns the path of the file that a process runs, without the kernel's mark that it was removed or replaced.
+///
+/// # Errors
+/// The process is gone, or access is denied.
+pub(crate) fn executable_of(pid: i32) -> io::Result<PathBuf> {
+    let path = fs::read_link(format!("/proc/{pid}/exe"))?;
     let unmarked = path
         .to_str()
         .and_then(|text| text.strip_suffix(" (deleted)"));
-    unmarked.map(PathBuf::from).unwrap_or(path)
+    Ok(unmarked.map(PathBuf::from).unwrap_or(path))
 }
 
 /// As [`way_into`], for what a process runs: by now another file may be at the path of its executable.
-fn way_into_running(pid: i32, exe: &Path) -> Result<Way> {
+pub(crate) fn way_into_running(pid: i32, exe: &Path) -> Result<Way> {
     way_into(Path::new(&format!("/proc/{pid}/exe"))).map_err(|error| match error {
         Error::Unsupported { reason, .. } => Error::Unsupported {
             path: exe.to_owned(),

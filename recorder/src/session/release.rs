@@ -1,7 +1,6 @@
 //! Writes the first patches and lets the program run.
 
 use std::{
-    fs,
     sync::{Arc, Mutex},
     time::Instant,
 };
@@ -13,7 +12,7 @@ use super::{
     STOP_PATIENCE, Session, catching::Catching, lock, program::read_maps, runtime_code::RuntimeCode,
 };
 use crate::{
-    Error, Result,
+    Result,
     arm::{Armer, patch::Plan},
     guardian::{Announcer, Guardian},
     process::spawn::Parked,
@@ -33,17 +32,7 @@ impl Session {
         }
         self.target.pass_on_signal();
         self.set_off(plan)
-            .map_err(|error| self.nothing_recorded(error))
-    }
-
-    /// Explains why the program could not be started. An empty recording is removed.
-    fn nothing_recorded(&self, error: Error) -> Error {
-        let error = self.target.why_failed(error);
-        if matches!(error, Error::EndedEarly { .. }) {
-            // If it cannot be removed, `check` identifies it.
-            let _ = fs::remove_dir_all(self.recording_dir());
-        }
-        error
+            .map_err(|error| self.target.why_failed(error))
     }
 
     fn set_off(&mut self, plan: Plan) -> Result<()> {
@@ -106,7 +95,7 @@ impl Session {
         if self.target.ended_early {
             return Ok(());
         }
-        let maps = read_maps(self.target.pid).map_err(|error| self.nothing_recorded(error))?;
+        let maps = read_maps(self.target.pid).map_err(|error| self.target.why_failed(error))?;
         let files = maps.files();
         if let Some(file) = files.iter().find(|file| file.path == self.runtime.path) {
             self.runtime.code = RuntimeCode::of(&self.runtime.path, file.range.start);

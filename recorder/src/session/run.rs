@@ -17,6 +17,7 @@ use crate::{Counting, Error, Exit, Observer, Outcome, Result, Target, signals, w
 impl Session {
     /// Drains until the end, then seals.
     pub(crate) fn run(mut self, observer: &dyn Observer) -> Result<Outcome> {
+        self.writing.unbegun.0 = None;
         let wanted = Wanted::default();
         let recording = self.writing.open.recording().clone();
         let options = SealOptions {

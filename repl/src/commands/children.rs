@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::exit;
 use crate::json;
 use crate::recording::size_on_disk;
-use crate::render::{bytes, escaped};
+use crate::render::{Paint, Terminal, bytes, escaped};
 
 /// Records a program and the processes that it starts. Returns the program's own exit code, and the set's folder.
 ///
@@ -38,7 +38,7 @@ pub fn record(
     } else {
         let named = options.output.as_ref().and_then(|output| output.parent());
         let beside = named.unwrap_or(Path::new(""));
-        eprintln!("hindsight: {}", summary(&outcome, beside));
+        tell(&outcome, beside);
         if let Exit::Signal(signal) = outcome.exit {
             eprintln!("hindsight: {} ended the program", signal_name(signal));
         }
@@ -59,7 +59,12 @@ pub fn record_set(
     let words = words.into_iter().take(if with_copies { 3 } else { 2 });
     let recorder = own_command(words)?;
     let outcome = recorder::record_children(options, on_taken, &recorder);
-    outcome.map_err(|source| Error::Record { source })
+    let outcome = outcome.map_err(|source| Error::Record { source })?;
+    // Its recordings may be removed: the set is a run all the same.
+    if let Err(error) = store::catalog::tell(&outcome.set) {
+        tracing::debug!(%error, "the catalog of runs does not know the set");
+    }
+    Ok(outcome)
 }
 
 /// This program, with these arguments.
@@ -142,9 +147,26 @@ impl Observer for Warnings {
     }
 }
 
+/// Says what was recorded, and what of that is not known.
+pub fn tell(outcome: &SetOutcome, beside: &Path) {
+    if !outcome.processes.is_empty() {
+        eprintln!("hindsight: {}", summary(outcome, beside));
+    }
+    if let Some(why) = &outcome.incomplete {
+        warn(why);
+    }
+}
+
+/// Warns of something that does not change how the program ended.
+pub fn warn(text: &str) {
+    let colour = Terminal::detect().stderr_colour;
+    let word = colour.paint(Paint::Warning, "warning:");
+    eprintln!("hindsight: {word} {}", escaped(text));
+}
+
 /// One line, which names the set's folder below `beside`: `make.children: 37 processes, 35 recordings, 2.4 s, 12 MB; 2 programs not
 /// recorded; ...`.
-pub fn summary(outcome: &SetOutcome, beside: &Path) -> String {
+fn summary(outcome: &SetOutcome, beside: &Path) -> String {
     let name = beside.join(outcome.set.file_name().unwrap_or_default());
     let name = escaped(&name.to_string_lossy()).into_owned();
     let counts = Counts::of(outcome);
@@ -252,5 +274,6 @@ pub fn summary_json(outcome: &SetOutcome) -> serde_json::Value {
         "exit_code": code,
         "exit_signal": signal,
         "processes": processes::as_json(&outcome.processes),
+        "incomplete": outcome.incomplete,
     })
 }

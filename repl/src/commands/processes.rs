@@ -14,6 +14,7 @@ use store::recording;
 use store::set::{self, Process};
 
 pub use self::running::is_running;
+use crate::commands::children;
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
@@ -40,7 +41,13 @@ pub struct Args {
     /// Print the processes as JSON, in the order in which they began
     #[arg(long)]
     json: bool,
+    /// Show long command lines in full
+    #[arg(long)]
+    full: bool,
 }
+
+/// Bytes of a command line that the table shows.
+const MOST_BYTES: usize = 1000;
 
 /// Runs the command and returns the exit code.
 ///
@@ -59,9 +66,12 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
             true => Layout::Fit(Terminal::size().0),
             false => Layout::Whole,
         };
-        table(&processes).flush(&mut out, layout, terminal.stdout_colour)
+        table(&processes, args.full).flush(&mut out, layout, terminal.stdout_colour)
     };
     written.and_then(|()| out.flush()).map_err(to_stdout)?;
+    if let Some(why) = set::why_incomplete(&dir) {
+        children::warn(&why);
+    }
     Ok(exit::DONE)
 }
 
@@ -106,7 +116,8 @@ pub fn as_json(processes: &[Process]) -> Value {
     Value::Array(rows.collect())
 }
 
-fn table(processes: &[Process]) -> Table {
+/// `is_full`: with long command lines in full.
+fn table(processes: &[Process], is_full: bool) -> Table {
     let columns = [
         ("pid", Align::Right),
         ("parent", Align::Right),
@@ -131,7 +142,11 @@ fn table(processes: &[Process]) -> Table {
         table.push(vec![
             Some(row.pid.to_string()),
             row.parent.map(|parent| parent.to_string()),
-            Some(format!("{}{}", "  ".repeat(depth), by_name(row))),
+            Some(format!(
+                "{}{}",
+                "  ".repeat(depth),
+                shown(by_name(row), is_full)
+            )),
             first.map(|first| since(row.start_unix_ns, first)),
             row.end_unix_ns.map(|end| since(end, row.start_unix_ns)),
             Some(exit_of(row)),
@@ -157,6 +172,15 @@ fn by_name(row: &Process) -> String {
     let arguments = arguments.iter().map(String::as_str);
     let words: Vec<&str> = std::iter::once(&*name).chain(arguments).collect();
     words.join(" ")
+}
+
+/// Bounds a command line: one may have megabytes.
+fn shown(mut line: String, is_full: bool) -> String {
+    if line.len() > MOST_BYTES && !is_full {
+        line.truncate(line.floor_char_boundary(MOST_BYTES));
+        line += "...";
+    }
+    line
 }
 
 /// Returns how a process ended, as the tables show it.
@@ -266,7 +290,7 @@ mod tests {
             old,
         ];
         let mut text = Vec::new();
-        table(&rows)
+        table(&rows, false)
             .flush(&mut text, Layout::Whole, crate::render::Colour::Off)
             .unwrap();
         expect![[r#"
@@ -278,5 +302,19 @@ mod tests {
               13 |     11 |       old   | 3.0 ms |    NULL | not seen | NULL         | not recorded: it is odd
               12 |     10 |     cc a.c  | 2.0 ms | 78.0 ms | SIGKILL  | NULL         | not recorded: a copy of its parent, made by fork
         "#]].assert_eq(&String::from_utf8(text).unwrap());
+    }
+
+    #[test]
+    fn a_long_command_line_is_bounded_unless_all_of_it_is_wanted() {
+        let rows = [process(10, 1, &"é".repeat(5000))];
+        for (is_full, expected) in [(false, 500), (true, 5000)] {
+            let mut text = Vec::new();
+            table(&rows, is_full)
+                .flush(&mut text, Layout::Whole, crate::render::Colour::Off)
+                .unwrap();
+            let text = String::from_utf8(text).unwrap();
+            assert_eq!(text.matches('é').count(), expected);
+            assert_eq!(text.contains("é..."), !is_full);
+        }
     }
 }

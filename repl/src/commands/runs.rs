@@ -11,7 +11,7 @@ use store::catalog::{Catalog, folder};
 use store::format::MANIFEST_FILE;
 use store::labels::{self, Changes, Labels};
 use store::recording::Recording;
-use store::set::{Fact, ProcessLog, SET_SUFFIX};
+use store::set::{Fact, PROCESSES_FILE, ProcessLog, SET_SUFFIX};
 
 use crate::commands::deleting::{counted, delete_whole, is_wanted};
 use crate::error::Error;
@@ -25,6 +25,9 @@ use crate::sets::{self, Whole};
 
 /// How long to wait for another process that uses the catalog.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Most runs of one name that an error names.
+const MOST_NAMED: usize = 8;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -162,22 +165,34 @@ pub fn run(args: Args, terminal: &Terminal) -> Result<u8, Error> {
             }
             output::line(format_args!("forgot {}", count(found.len() as u64, "run")))?;
         }
-        Action::Prune(prune) => return prune.run(&catalog, terminal),
+        Action::Prune(prune) => return prune.run(catalog, terminal),
         Action::Scan { folder } => {
             let entries = catalog.catalog.entries().map_err(in_store)?;
             let known: HashSet<PathBuf> = entries.into_iter().map(|entry| entry.path).collect();
             let (mut added, mut again) = (0, 0);
-            for path in below(&folder)? {
+            let (recordings, sets) = below(&folder)?;
+            for path in recordings {
                 match catalog.catalog.add(&path) {
                     Ok(entry) if known.contains(&entry.path) => again += 1,
                     Ok(_) => added += 1,
                     Err(source) => report(&Error::Store { source }, terminal),
                 }
             }
+            let mut new_sets = 0;
+            for set in sets {
+                let is_new = catalog.catalog.add_set(&set).map_err(in_store)?;
+                // Others are known by their recordings.
+                new_sets += u64::from(is_new && sets::members(&set).is_empty());
+            }
+            let sets = (new_sets > 0).then(|| {
+                let sets = count(new_sets, "set");
+                format!(" and {sets} without recordings")
+            });
             let known = (again > 0).then(|| format!("; {} known", are(again)));
             output::line(format_args!(
-                "added {}{}",
+                "added {}{}{}",
                 count(added, "recording"),
+                sets.unwrap_or_default(),
                 known.unwrap_or_default()
             ))?;
         }
@@ -226,12 +241,17 @@ impl Open {
                 rows.push(whole.map_or_else(|| Row::of_entry(entry), Row::of_set));
             }
         }
+        for set in self.catalog.sets().map_err(in_store)? {
+            if seen.insert(set.clone()) {
+                rows.extend(Whole::read(&set).ok().map(Row::of_set));
+            }
+        }
         rows.sort_by(|a, b| (b.start_unix_ns, &a.path).cmp(&(a.start_unix_ns, &b.path)));
         Ok(rows)
     }
 
-    /// Finds a run by its folder or its name; of several with one name, the newest. A recording in a set is found, too,
-    /// if there is no other.
+    /// Finds a run by its folder or its name. A name means a recording, else a set, else a recording in a set; and what is there
+    /// before what is gone.
     fn find(&self, run: &Path) -> Result<Row, Error> {
         let by_path = store::recording::resolve(run).ok();
         let by_path = by_path.or_else(|| sets::named(run));
@@ -251,16 +271,23 @@ impl Open {
                     || row.path == run
             }
         };
-        let member = |rows: &[Row]| {
-            let members = rows.iter().filter_map(Row::members).flatten();
-            let path = members
-                .filter(|row| is_it(row))
-                .map(|row| row.path.clone())
-                .next()?;
-            Summary::read(&path).ok().map(Row::of)
+        let members = rows.iter().filter_map(Row::members).flatten();
+        let members = members.filter(|row| is_it(row)).map(|row| row.path.clone());
+        let members: Vec<PathBuf> = members.collect();
+        let mut own: Vec<Row> = rows.into_iter().filter(is_it).collect();
+        if own.iter().any(|row| !row.is_gone()) {
+            own.retain(|row| !row.is_gone());
+        }
+        if own.iter().any(|row| row.members().is_none()) {
+            own.retain(|row| row.members().is_none());
+        }
+        let found = match (own.len(), members.as_slice()) {
+            (0, [member]) => Summary::read(member).ok().map(Row::of),
+            (0, members @ [_, _, ..]) => return Err(several(run, members.iter())),
+            (0, []) => None,
+            (1, _) => own.pop(),
+            _ => return Err(several(run, own.iter().map(|row| &row.path))),
         };
-        let in_sets = member(&rows);
-        let found = rows.into_iter().find(is_it).or(in_sets);
         found.ok_or_else(|| {
             let help =
                 "hindsight runs lists them; hindsight runs scan FOLDER adds those of a folder";
@@ -272,14 +299,30 @@ impl Open {
     }
 }
 
+/// Says that a name means several runs, the newest first.
+fn several<'p>(run: &Path, paths: impl Iterator<Item = &'p PathBuf>) -> Error {
+    let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
+    let shown = paths[..paths.len().min(MOST_NAMED)].join(", ");
+    let more = if paths.len() > MOST_NAMED {
+        ", ..."
+    } else {
+        ""
+    };
+    let number = grouped(paths.len() as u64);
+    Error::usage(
+        format!("{number} runs are called {}: {shown}{more}", run.display()),
+        Some("name one by its folder".to_owned()),
+    )
+}
+
 impl Open {
     /// Takes a run out of the catalog: a set with all of its recordings.
     fn forget(&self, row: &Row) -> Result<(), Error> {
         let is_in = |path: &Path| row.members().is_some() && path.parent() == Some(&row.path);
         let entries = self.catalog.entries().map_err(in_store)?;
         let paths = entries.into_iter().map(|entry| entry.path);
-        let paths = paths.filter(|path| *path == row.path || is_in(path));
-        let paths: Vec<PathBuf> = paths.collect();
+        let paths = paths.filter(|path| is_in(path));
+        let paths: Vec<PathBuf> = paths.chain([row.path.clone()]).collect();
         self.catalog.forget(&paths).map_err(in_store)
     }
 
@@ -343,8 +386,10 @@ fn has_labels(row: &Row, wanted: &[(String, String)]) -> bool {
 }
 
 impl Prune {
-    fn run(&self, catalog: &Open, terminal: &Terminal) -> Result<u8, Error> {
+    fn run(&self, catalog: Open, terminal: &Terminal) -> Result<u8, Error> {
         let rows = catalog.rows()?;
+        // Others use the catalog while the question waits for its answer, and while files are deleted.
+        drop(catalog);
         let mut forgotten: Vec<&Row> = rows.iter().filter(|row| row.is_gone()).collect();
         let old: Vec<&Row> = rows.iter().filter(|row| self.takes(row)).collect();
         let paths: Vec<PathBuf> = old.iter().map(|row| row.path.clone()).collect();
@@ -374,6 +419,7 @@ impl Prune {
                 }
             }
         }
+        let catalog = Open::new()?;
         for row in &forgotten {
             catalog.forget(row)?;
         }
@@ -396,15 +442,18 @@ impl Prune {
     }
 }
 
-/// Returns the recordings below a folder. It follows no symbolic links.
-fn below(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut found = Vec::new();
+/// Returns the recordings below a folder, and the sets. It follows no symbolic links.
+fn below(folder: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Error> {
+    let (mut found, mut sets) = (Vec::new(), Vec::new());
     let mut folders = vec![folder.to_owned()];
     let mut is_first = true;
     while let Some(folder) = folders.pop() {
         if folder.join(MANIFEST_FILE).is_file() {
             found.push(folder);
             continue;
+        }
+        if folder.join(PROCESSES_FILE).is_file() {
+            sets.push(folder.clone());
         }
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
@@ -421,5 +470,5 @@ fn below(folder: &Path) -> Result<Vec<PathBuf>, Error> {
         }
     }
     found.sort();
-    Ok(found)
+    Ok((found, sets))
 }

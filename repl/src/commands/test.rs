@@ -9,7 +9,7 @@ use recorder::{Captures, Exit, RecordOptions, SetOutcome, Surroundings, Target};
 use store::format::MAX_LABEL_LEN;
 use store::labels::{Changes, change};
 use store::recording::{OnTaken, Recording};
-use store::set::{self, Fact, Process, ProcessLog};
+use store::set::{Fact, Process, ProcessLog};
 
 use crate::commands::captured::Captured;
 use crate::commands::keeping::Keeping;
@@ -93,7 +93,7 @@ impl Keep {
 /// Runs the command and returns the exit code: the command's own.
 ///
 /// # Errors
-/// When nothing could be recorded, or a recording cannot be removed.
+/// When nothing could be recorded.
 pub fn run(args: Args) -> Result<u8, Error> {
     let program = args.command[0].clone();
     target::check_program(&program)?;
@@ -116,12 +116,16 @@ pub fn run(args: Args) -> Result<u8, Error> {
     let mut outcome = children::record_set(&options, with_copies, OnTaken::Number)?;
     if !as_json {
         // It tells what was recorded, and the next line what is left of that.
-        eprintln!("hindsight: {}", children::summary(&outcome, &dir));
+        children::tell(&outcome, &dir);
     }
-    let pruned = prune(&outcome, keep)?;
-    label(&outcome, keep, &command)?;
-    // From here on it is what there is now.
-    outcome.processes = set::processes(&outcome.set).map_err(|source| Error::Store { source })?;
+    // Whatever became of the recordings, the command's own status counts.
+    if let Err(error) = finish(&mut outcome, keep, &command) {
+        match as_json {
+            true => outcome.incomplete = outcome.incomplete.or(Some(error.to_string())),
+            false => children::warn(&error.to_string()),
+        }
+    }
+    let pruned = outcome.processes.iter().filter(|row| row.is_pruned).count() as u64;
     if as_json {
         let mut facts = children::summary_json(&outcome);
         facts["removed"] = pruned.into();
@@ -166,18 +170,27 @@ fn has_passed(process: &Process) -> bool {
     process.became_another || process.exit_code == Some(0)
 }
 
-/// Removes recordings. Returns how many.
-fn prune(outcome: &SetOutcome, keep: Keep) -> Result<u64, Error> {
+/// Removes recordings and labels those that stay. Of a set whose list is gone nothing is known that could be done.
+fn finish(outcome: &mut SetOutcome, keep: Keep, command: &str) -> Result<(), Error> {
+    if outcome.processes.is_empty() {
+        return Ok(());
+    }
+    let pruned = prune(outcome, keep);
+    label(outcome, keep, command).and(pruned)
+}
+
+/// Removes recordings.
+fn prune(outcome: &mut SetOutcome, keep: Keep) -> Result<(), Error> {
     let failed = |source| Error::Store { source };
     let log = ProcessLog::open(&outcome.set).map_err(failed)?;
-    let mut removed = 0;
-    for process in &outcome.processes {
+    for process in &mut outcome.processes {
         if process.recording.is_some() && !keep.keeps(process) {
             log.prune(process).map_err(failed)?;
-            removed += 1;
+            process.recording = None;
+            process.is_pruned = true;
         }
     }
-    Ok(removed)
+    Ok(())
 }
 
 /// Gives the set, and each recording that stays, the labels `test`, the command, and `result`.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::{Catalog, DB_DIR, Entry, journal};
 use crate::error::Error;
 use crate::recording::Recording;
+use crate::set::PROCESSES_FILE;
 use crate::synth::debugged;
 
 struct World {
@@ -185,4 +186,22 @@ fn a_recording_that_was_not_closed_is_looked_at_again() {
     let entries = world.open().entries().unwrap();
     assert!(!entries[0].is_there());
     assert!(Path::new(&entries[0].path).is_absolute());
+}
+
+/// `hindsight test` removes the recordings of what passed.
+#[test]
+fn a_set_without_recordings_stays_until_it_is_forgotten() {
+    let world = World::new();
+    let set = world.dir.path().join("sh.children");
+    fs::create_dir(&set).unwrap();
+    fs::write(set.join(PROCESSES_FILE), "").unwrap();
+    let set = set.canonicalize().unwrap();
+    assert!(world.open().add_set(&set).unwrap());
+    assert!(!world.open().add_set(&set).unwrap(), "it is known");
+    let catalog = world.open();
+    catalog.compact().unwrap();
+    assert_eq!(catalog.sets().unwrap(), std::slice::from_ref(&set));
+    assert!(catalog.entries().unwrap().is_empty());
+    catalog.forget(&[set]).unwrap();
+    assert!(catalog.sets().unwrap().is_empty());
 }

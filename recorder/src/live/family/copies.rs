@@ -6,22 +6,25 @@
 
 use std::{io, os::unix::fs::FileExt};
 
-use super::{Family, State, process_memory};
+use super::{Family, Origin, State, hand_over::ParkedWatch, process_memory};
 use crate::{
     live::{
         model::Tid,
         tracee::{Tracee, hooks::Hooks},
     },
     process::{Parked, spawn::PARK_FOR_ANOTHER},
-    stop::{procfs, ptrace},
+    session::executable_of,
+    stop::ptrace,
 };
 
 impl Family {
     /// Handles a stop of a thread that is not the program's.
     pub fn thread_stopped(&mut self, tracee: &Tracee, tid: Tid, signal: i32, event: i32) {
         let is_first = event == libc::PTRACE_EVENT_STOP && signal == libc::SIGTRAP;
-        if is_first && self.is_new_copy(tid, tracee.pid) {
-            let parked = park(tid, &tracee.memory.hooks_now());
+        if is_first && self.is_new_copy(tid) {
+            let watch = ParkedWatch::new(tid);
+            let hooks = tracee.memory.hooks_now();
+            let parked = watch.and_then(|watch| Ok((park(tid, &hooks)?, watch)));
             self.parked_copy(tid, parked);
         } else {
             self.stopped(tid, signal, event);
@@ -29,24 +32,15 @@ impl Family {
     }
 
     /// Returns whether this is the first stop of a copy of the program that is to be recorded.
-    fn is_new_copy(&mut self, tid: Tid, program: Tid) -> bool {
-        if !self.records_copies || self.has_left {
-            return false;
-        }
+    fn is_new_copy(&mut self, tid: Tid) -> bool {
         self.see(tid);
-        let Some(task) = self.tasks.get_mut(&tid) else {
-            return false;
-        };
-        let is_new = matches!(task.state, State::New);
-        is_new
-            && task.pid == tid
-            && procfs::parent(tid) == Some(program)
-            && ptrace::share_memory(tid, program) == Some(false)
+        let task = self.tasks.get(&tid).filter(|_| self.records_copies);
+        task.is_some_and(|task| matches!(task.state, State::New) && task.origin == Origin::Copy)
     }
 
-    fn parked_copy(&mut self, pid: Tid, parked: io::Result<Parked>) {
+    fn parked_copy(&mut self, pid: Tid, parked: io::Result<(Parked, ParkedWatch)>) {
         match parked {
-            Ok(parked) => self.hand_over(parked, true),
+            Ok((parked, watch)) => self.hand_over(parked, watch, true),
             Err(error) => {
                 self.refuse(pid, format!("it cannot be parked: {error}"));
                 if let Some(task) = self.tasks.get_mut(&pid) {
@@ -72,7 +66,7 @@ pub(crate) fn park(pid: Tid, hooks: &Hooks) -> io::Result<Parked> {
     let entry = registers.rip;
     let mut original = [0; PARK_FOR_ANOTHER.len()];
     memory.read_exact_at(&mut original, entry)?;
-    let exe = std::fs::read_link(format!("/proc/{pid}/exe"))?;
+    let exe = executable_of(pid)?;
     memory.write_all_at(&PARK_FOR_ANOTHER, entry)?;
     ptrace::detach(pid, 0)?;
     Ok(Parked {

@@ -1,6 +1,6 @@
 //! A process that has just executed a program: it runs to its entry point, where its libraries are loaded, and is parked there.
 
-use std::{fs, io, os::unix::fs::FileExt};
+use std::{io, os::unix::fs::FileExt};
 
 use super::process_memory;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
         spawn::{AT_ENTRY, INT3, PARK_FOR_ANOTHER, told_by_kernel},
         status::Seccomp,
     },
-    session::{check_mapped, way_into},
+    session::{check_mapped, executable_of, way_into_running},
     stop::ptrace,
 };
 
@@ -29,8 +29,8 @@ impl AtEntry {
     /// # Errors
     /// Why it cannot be recorded.
     pub fn set(pid: Tid, usual: Seccomp) -> Result<AtEntry, String> {
-        let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(|error| error.to_string())?;
-        way_into(&exe).map_err(|error| why_refused(&error))?;
+        let exe = executable_of(pid).map_err(|error| error.to_string())?;
+        way_into_running(pid, &exe).map_err(|error| why_refused(&error))?;
         if Seccomp::of(pid) > usual {
             return Err(
                 "it runs in a sandbox (seccomp), which forbids what a recording takes".into(),
@@ -61,7 +61,7 @@ impl AtEntry {
     pub fn park(&self, pid: Tid) -> Result<Parked, String> {
         let entry = self.entry;
         let text = |error: io::Error| error.to_string();
-        let exe = fs::read_link(format!("/proc/{pid}/exe")).map_err(text)?;
+        let exe = executable_of(pid).map_err(text)?;
         let memory = process_memory(pid).map_err(text)?;
         memory.write_all_at(&[self.original], entry).map_err(text)?;
         ptrace::set_rip(pid, entry).map_err(text)?;

@@ -17,14 +17,15 @@ use store::{
 };
 
 use crate::{
-    Error, Member,
+    Error, Exit, Member,
     live::{
         commands::{Commands, ask},
         event_loop::Tracer,
         family::now,
     },
-    process::Parked,
+    process::{ExitWatch, Parked},
     stop::procfs,
+    wake::Event,
 };
 
 /// A recorder's answer when it records, before the recording's name.
@@ -34,6 +35,54 @@ pub const REFUSED: &str = "refused ";
 /// How long to try to take back a process, which a failed recorder may still trace.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
+
+/// Watches a parked process until a tracer has it again: in between, nobody else sees its end.
+#[derive(Debug)]
+pub(crate) struct ParkedWatch {
+    process: ExitWatch,
+    /// A tracer has it.
+    over: Event,
+}
+
+impl ParkedWatch {
+    /// Watches `pid`, which is still traced: so it is not another process by now.
+    ///
+    /// # Errors
+    /// If no descriptors are left.
+    pub fn new(pid: i32) -> io::Result<Self> {
+        Ok(Self {
+            process: ExitWatch::new(pid, false)?,
+            over: Event::new()?,
+        })
+    }
+
+    /// Waits until it ends or is traced again, and tells its end.
+    fn tell_end(&self, log: &ProcessLog) {
+        self.process.wait(&self.over, || {
+            let unix_ns = now();
+            let (code, signal) = match self.process.told() {
+                Some(Exit::Code(code)) => (Some(code), None),
+                Some(Exit::Signal(signal)) => (None, Some(signal)),
+                Some(Exit::Detached) | None => (None, None),
+            };
+            // The others keep running even if the disk fails.
+            let _ = log.add(&Fact::End {
+                pid: self.process.pid(),
+                unix_ns,
+                code,
+                signal,
+            });
+        });
+    }
+
+    /// Returns whether it has ended. Waits for that if it is about to end.
+    fn has_ended(&self) -> bool {
+        if !self.process.has_ended() && procfs::is_ending(self.process.pid()) {
+            self.process.wait_at_most(PATIENCE);
+        }
+        self.process.has_ended()
+    }
+}
 
 /// A recorder to start, and its process.
 pub(crate) struct Recorder {
@@ -46,22 +95,21 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Starts it in a thread of its own, which reports the outcome to the tracer.
-    pub fn hand_over(self, tracer: Commands) {
+    pub fn hand_over(self, watch: ParkedWatch, tracer: Commands) {
         let log = Arc::clone(&self.log);
         let (parked, parent) = (self.parked.clone(), self.lineage.parent_pid);
         let thread = thread::Builder::new().name("hand over".to_owned());
-        let (failed_log, failed_tracer) = (Arc::clone(&log), tracer.clone());
-        let started = thread.spawn(move || match self.start() {
-            Ok(mut recorder) => {
-                settled(&tracer);
-                let _ = recorder.wait();
-            }
-            Err(why) => give_back(&log, &tracer, (&self.parked, parent), why),
+        let failed_tracer = tracer.clone();
+        let started = thread.spawn(move || {
+            let recorder = self.start_watched(&watch, &tracer);
+            // The tracer may end now: whatever was to be told is told.
+            settled(&tracer);
+            let _ = recorder.map(|mut recorder| recorder.wait());
         });
         if let Err(error) = started {
             // The tracer cannot wait for itself.
             let pid = parked.pid;
-            let _ = failed_log.add(&Fact::Unrecorded {
+            let _ = log.add(&Fact::Unrecorded {
                 pid,
                 why: error.to_string(),
             });
@@ -72,6 +120,22 @@ impl Recorder {
                 }
             }));
         }
+    }
+
+    /// Starts it and tells if the process ends meanwhile. `None`: it does not record the process.
+    fn start_watched(&self, watch: &ParkedWatch, tracer: &Commands) -> Option<Child> {
+        thread::scope(|scope| {
+            let watching = thread::Builder::new().name("parked".to_owned());
+            // Without a thread, its end is unknown.
+            let _ = watching.spawn_scoped(scope, || watch.tell_end(&self.log));
+            let started = self.start();
+            if let Err(why) = &started {
+                let parent = self.lineage.parent_pid;
+                give_back(&self.log, tracer, watch, (&self.parked, parent), why);
+            }
+            watch.over.signal();
+            started.ok()
+        })
     }
 
     /// Starts it and waits until it records.
@@ -121,39 +185,32 @@ fn settled(tracer: &Commands) {
     });
 }
 
-fn give_back(log: &ProcessLog, tracer: &Commands, (parked, parent): (&Parked, i32), why: String) {
+fn give_back(
+    log: &ProcessLog,
+    tracer: &Commands,
+    watch: &ParkedWatch,
+    (parked, parent): (&Parked, i32),
+    why: &str,
+) {
     let pid = parked.pid;
-    if procfs::is_dead(procfs::state(pid, pid)) {
-        // It was killed before any tracer had it.
-        let why = "it was killed before its recording began".to_owned();
-        let (unix_ns, code, signal) = (now(), None, None);
-        let _ = log.add(&Fact::Unrecorded { pid, why });
-        let _ = log.add(&Fact::End {
-            pid,
-            unix_ns,
-            code,
-            signal,
-        });
-        return settled(tracer);
-    }
+    let why = match watch.has_ended() {
+        true => "it was killed before its recording began",
+        false => why,
+    };
+    let why = why.to_owned();
     let _ = log.add(&Fact::Unrecorded { pid, why });
     let deadline = Instant::now() + PATIENCE;
-    loop {
+    while !watch.has_ended() {
         let parked = parked.clone();
         let taken = ask(tracer, move |tracer| {
             let family = tracer.family.as_mut();
             family.map_or(Ok(()), |family| family.take_back(&parked, parent))
         });
         match taken {
-            Ok(Err(error))
-                if error.raw_os_error() != Some(libc::ESRCH) && Instant::now() < deadline =>
-            {
-                thread::sleep(PAUSE);
-            }
+            Ok(Err(_)) if Instant::now() < deadline => thread::sleep(PAUSE),
             _ => break,
         }
     }
-    settled(tracer);
 }
 
 /// Returns why a program is not recorded, without its path, which the caller knows.

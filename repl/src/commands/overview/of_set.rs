@@ -6,7 +6,7 @@ use server::inspect::signal_name;
 use server::quantity::{count, duration, grouped};
 use store::set::Process;
 
-use crate::commands::processes::{as_json, as_tree, program};
+use crate::commands::processes::{as_json, as_tree, is_running, program};
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
@@ -70,8 +70,10 @@ fn headline(set: &Whole) -> Vec<String> {
     let ended = set
         .ending()
         .map_or("its end is not known".to_owned(), ended);
+    let has_ended = |process: &Process| process.end_unix_ns.is_some();
     let lasted = set
         .duration_ns()
+        .filter(|_| set.ending().is_some_and(has_ended))
         .map(|ns| format!(" after {}", duration(ns)));
     let failed = match set.failed().len() {
         0 => "none failed".to_owned(),
@@ -154,7 +156,11 @@ fn next(set: &Whole) -> Vec<String> {
         let path = store::shell::word(&path.to_string_lossy());
         lines.push(format!("  hindsight overview {path}"));
     }
-    lines.push(format!("  hindsight sql {name} \"select run, count(*) as calls from calls group by run order by calls desc\""));
+    lines.push(match set.recordings.is_empty() {
+        // Without a recording, SQL has nothing to ask.
+        true => format!("  hindsight processes {name}"),
+        false => format!("  hindsight sql {name} \"select run, count(*) as calls from calls group by run order by calls desc\""),
+    });
     lines
 }
 
@@ -164,6 +170,7 @@ fn ended(process: &Process) -> String {
         (Some(code), _) => format!("exit {code}"),
         (None, Some(signal)) => signal_name(signal),
         (None, None) if process.became_another => "executed another program".to_owned(),
+        (None, None) if is_running(process) => "running".to_owned(),
         (None, None) if process.end_unix_ns.is_none() => "its end was not seen".to_owned(),
         (None, None) => "it is not known how it ended".to_owned(),
     }
@@ -178,5 +185,21 @@ fn short(text: &str) -> String {
     match cut {
         Some(cut) => format!("{}...", &text[..cut]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_runs_has_no_end_yet() {
+        let process = |pid| Process {
+            pid,
+            start_unix_ns: i64::MAX,
+            ..Process::default()
+        };
+        assert_eq!(ended(&process(std::process::id() as i32)), "running");
+        assert_eq!(ended(&process(i32::MAX)), "its end was not seen");
     }
 }
