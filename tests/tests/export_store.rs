@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use e2e::{Hindsight, Program, Scratch, Signal, fixture_artifact, wait_until};
@@ -187,6 +187,10 @@ fn answer(
     let done = |text: String| (200, String::new(), text);
     let ns = "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"";
     match (method, word("uploadId="), word("partNumber=")) {
+        ("GET", ..) if word("prefix=").is_none() => match state.objects.get(name) {
+            Some(object) => done(String::from_utf8_lossy(object).into_owned()),
+            None => (404, String::new(), error("NoSuchKey")),
+        },
         ("GET", ..) => {
             let prefix = word("prefix=").unwrap();
             let mut found = state.objects.keys().filter(|key| key.starts_with(&prefix));
@@ -352,8 +356,9 @@ fn failures_that_pass_are_waited_for() {
     let (code, told) = store.export(&scratch, &args);
     assert_eq!(code, 0, "{told}");
     is_same_as_in_folder(&scratch, &store, "");
+    // Whether there is a mark, and whether there is the table.
     let lists = store.asked("GET ");
-    assert_eq!(lists, 3, "{:?}", store.state().asked);
+    assert_eq!(lists, 6, "{:?}", store.state().asked);
 }
 
 #[test]
@@ -401,8 +406,12 @@ fn what_does_not_pass_leaves_nothing() {
 }
 
 #[test]
-fn ctrl_c_leaves_nothing() {
-    for silent in ["partNumber=2", "list-type", "uploads"] {
+fn a_signal_leaves_nothing() {
+    for (silent, signal, code, told) in [
+        ("partNumber=2", Signal::INT, 130, "interrupted"),
+        ("list-type", Signal::INT, 130, "interrupted"),
+        ("uploads", Signal::TERM, 143, "ended by SIGTERM"),
+    ] {
         let scratch = with_much_output(&format!("store-{silent}"));
         let store =
             Store::start(move |_, asked, _| asked.contains(silent).then_some(Fault::Silence));
@@ -421,13 +430,113 @@ fn ctrl_c_leaves_nothing() {
             let mut asked = state.asked.iter();
             asked.any(|asked| asked.contains(silent)).then_some(())
         });
-        running.signal(Signal::INT);
+        running.signal(signal);
         let ended = running.finish();
-        let told = ended.errors();
-        assert_eq!(ended.status.as_shell_code(), 130, "{silent}: {told}");
-        assert_eq!(told.trim_start(), "error: interrupted\n", "{silent}");
+        let errors = ended.errors();
+        assert_eq!(ended.status.as_shell_code(), code, "{silent}: {errors}");
+        assert_eq!(errors.trim_start(), format!("error: {told}\n"), "{silent}");
         assert_eq!(store.names(), [""; 0], "{silent}");
         assert!(store.state().parts.is_empty(), "{silent}");
+    }
+}
+
+/// `runs` is the last table, so the others are there.
+const TABLES: [&str; 4] = ["--table", "calls", "--table", "runs"];
+
+#[test]
+fn what_a_killed_export_has_left_in_a_bucket_is_replaced() {
+    let scratch = with_small("store-killed");
+    let store = Store::start(|_, asked, before| {
+        let is_last = asked.starts_with("PUT table=runs/");
+        (is_last && before == 0).then_some(Fault::Silence)
+    });
+    let args = [&["app", "--to", "s3://lake"], &TABLES[..]].concat();
+    let running = store.command(&scratch, &args).start();
+    wait_until("the silent request", || {
+        (store.asked("PUT table=runs/") > 0).then_some(())
+    });
+    let (code, told) = store.export(&scratch, &args);
+    assert_eq!(code, 2, "{told}");
+    assert!(
+        told.contains(" exports this run, or did so: s3://lake/unfinished-app"),
+        "{told}"
+    );
+    running.signal(Signal::KILL);
+    drop(running.finish());
+    let calls = "table=calls/run=app/part-0.parquet";
+    assert_eq!(store.names(), [calls, "unfinished-app"]);
+    let (code, told) = store.export(&scratch, &args);
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(store.names(), [calls, "table=runs/run=app/part-0.parquet"]);
+    let (code, told) = store.export(&scratch, &args);
+    assert_eq!(code, 2, "{told}");
+    assert!(told.contains("exists already"), "{told}");
+}
+
+/// Puts a pipe where an export writes a table, which so stands still there.
+fn with_pipe(scratch: &Scratch, table: &str) -> PathBuf {
+    let folder = scratch.join(&format!("lake/table={table}/run=app"));
+    fs::create_dir_all(&folder).unwrap();
+    let pipe = folder.join(".part-0.parquet.draft");
+    let made = Program::new("/usr/bin/mkfifo", scratch.path()).args([&pipe]);
+    assert_eq!(made.run().status.as_shell_code(), 0);
+    pipe
+}
+
+#[test]
+fn what_a_killed_export_has_left_in_a_folder_is_replaced() {
+    let scratch = with_small("folder-killed");
+    with_pipe(&scratch, "runs");
+    let args = [&["export", "app", "--to", "lake"], &TABLES[..]].concat();
+    let export = Hindsight::command(&scratch, &args);
+    let running = export.start();
+    let calls = scratch.join("lake/table=calls/run=app/part-0.parquet");
+    wait_until("its first table is there", || calls.exists().then_some(()));
+    let (code, told) = run(&export);
+    assert_eq!(code, 2, "{told}");
+    assert!(
+        told.contains("another export of this run is under way"),
+        "{told}"
+    );
+    running.signal(Signal::KILL);
+    drop(running.finish());
+    assert!(calls.exists());
+    let (code, told) = run(&export);
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(files_below(&scratch.join("lake")), 2, "{told}");
+    let (code, told) = run(&export);
+    assert_eq!(code, 2, "{told}");
+    assert!(told.contains("exists already"), "{told}");
+}
+
+#[test]
+fn an_export_to_a_folder_that_is_terminated_leaves_nothing() {
+    for (name, signal, code) in [("TERM", Signal::TERM, 143), ("HUP", Signal::HUP, 129)] {
+        let scratch = with_small(&format!("folder-{name}"));
+        let pipe = with_pipe(&scratch, "calls");
+        let hindsight = Hindsight::path().to_string_lossy().into_owned();
+        let words = [
+            "--default-signal",
+            &hindsight,
+            "export",
+            "app",
+            "--to",
+            "lake",
+        ];
+        let running = Program::new("/usr/bin/env", scratch.path())
+            .args(words)
+            .args(TABLES)
+            .env("XDG_DATA_HOME", scratch.join("data"))
+            .start();
+        // Opened when the export writes.
+        let mut written = fs::File::open(pipe).unwrap();
+        running.signal(signal);
+        written.read_to_end(&mut Vec::new()).unwrap();
+        let ended = running.finish();
+        let told = ended.errors();
+        assert_eq!(ended.status.as_shell_code(), code, "{told}");
+        assert_eq!(told, format!("error: ended by SIG{name}\n"));
+        assert_eq!(files_below(&scratch.join("lake")), 0);
     }
 }
 

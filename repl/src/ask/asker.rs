@@ -8,8 +8,7 @@ use std::time::Instant;
 use arrow::record_batch::RecordBatch;
 use query::output::Format;
 use query::{Answer, Extent, Options, Reading, Runs, Session};
-use store::Reader;
-use store::manifest::Lineage;
+use store::{Reader, Recording};
 
 use super::interrupt::Interrupts;
 use crate::error::Error;
@@ -60,20 +59,20 @@ impl Asker {
         Asker::new(reader, options, interruptible)
     }
 
-    /// Opens the recording in the folder `path`, to ask it one after the other with those of `others`: no process has rows in two
-    /// of them. Ctrl-C stops only the query.
+    /// Opens the recording in the folder `path`, to ask it one after the other with others, `all` of them together: no process has
+    /// rows in two of them. Ctrl-C, SIGTERM and SIGHUP stop only the query.
     ///
     /// # Errors
     /// When it cannot be opened.
-    pub fn open_beside(path: &Path, others: &[Lineage]) -> Result<Asker, Error> {
+    pub fn open_beside(path: &Path, all: &[Recording]) -> Result<Asker, Error> {
         let options = Options::default();
         let reader = opened(path, &options)?;
-        let session = Session::new_beside(Arc::clone(&reader), options.clone(), others);
+        let session = Session::new_beside(Arc::clone(&reader), options.clone(), all);
         let session = session.map_err(|source| Error::Query { source })?;
         Ok(Asker {
             source: Subject::One { reader, session },
             options,
-            interrupts: interrupts(true)?,
+            interrupts: Interrupts::catch_ends()?,
             life: None,
         })
     }

@@ -1,6 +1,7 @@
 //! Ctrl-C during a query. Before the first [`Interrupts::catch`] it ends the program, as usual.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -11,10 +12,10 @@ use crate::error::Error;
 /// How often a display is updated.
 const BEAT: Duration = Duration::from_millis(200);
 
-/// Waits for work that Ctrl-C may stop.
+/// Waits for work that signals may stop.
 pub struct Interrupts {
     runtime: Runtime,
-    signal: Option<Signal>,
+    signals: Vec<(i32, Signal)>,
 }
 
 impl Interrupts {
@@ -29,7 +30,7 @@ impl Interrupts {
             .map_err(|source| Error::io("wait for answers", source))?;
         Ok(Interrupts {
             runtime,
-            signal: None,
+            signals: Vec::new(),
         })
     }
 
@@ -38,19 +39,39 @@ impl Interrupts {
     /// # Errors
     /// When a system call fails.
     pub fn catch() -> Result<Interrupts, Error> {
+        Interrupts::catch_all(&[libc::SIGINT])
+    }
+
+    /// As [`Self::catch`], for work that leaves something to clean up: SIGTERM stops it, too, and SIGHUP, unless the program was
+    /// started with that ignored.
+    ///
+    /// # Errors
+    /// When a system call fails.
+    pub fn catch_ends() -> Result<Interrupts, Error> {
+        match is_ignored(libc::SIGHUP) {
+            true => Interrupts::catch_all(&[libc::SIGINT, libc::SIGTERM]),
+            false => Interrupts::catch_all(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]),
+        }
+    }
+
+    fn catch_all(numbers: &[i32]) -> Result<Interrupts, Error> {
         let mut interrupts = Interrupts::ignore()?;
         let guard = interrupts.runtime.enter();
-        let signal =
-            signal(SignalKind::interrupt()).map_err(|source| Error::io("catch Ctrl-C", source))?;
+        let catch = |number: &i32| {
+            let caught = signal(SignalKind::from_raw(*number));
+            caught.map(|signal| (*number, signal))
+        };
+        let signals: std::io::Result<Vec<_>> = numbers.iter().map(catch).collect();
         drop(guard);
-        interrupts.signal = Some(signal);
+        interrupts.signals = signals.map_err(|source| Error::io("catch signals", source))?;
         Ok(interrupts)
     }
 
     /// Waits until `work` is done.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when Ctrl-C is pressed first; `work` is then dropped.
+    /// [`Error::Interrupted`] when Ctrl-C is pressed first, and [`Error::Terminated`] when another signal comes; `work` is then
+    /// dropped.
     pub fn wait<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Error> {
         self.wait_showing(work, || {})
     }
@@ -58,19 +79,21 @@ impl Interrupts {
     /// As [`Self::wait`]; calls `show` repeatedly meanwhile.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] when Ctrl-C is pressed first; `work` is then dropped.
+    /// As for [`Self::wait`].
     pub fn wait_showing<T>(
         &mut self,
         work: impl Future<Output = T>,
         mut show: impl FnMut(),
     ) -> Result<T, Error> {
-        let Interrupts { runtime, signal } = self;
-        let interrupted = async {
-            match signal {
-                Some(signal) => drop(signal.recv().await),
-                None => std::future::pending().await,
-            }
-        };
+        let Interrupts { runtime, signals } = self;
+        let interrupted = poll_fn(|context| {
+            let mut signals = signals.iter_mut();
+            let come = signals.find_map(|(number, signal)| {
+                let has_come = signal.poll_recv(context).is_ready();
+                has_come.then_some(*number)
+            });
+            come.map_or(Poll::Pending, Poll::Ready)
+        });
         let shown = async {
             loop {
                 tokio::time::sleep(BEAT).await;
@@ -80,23 +103,31 @@ impl Interrupts {
         runtime.block_on(async {
             tokio::select! {
                 done = work => Ok(done),
-                () = interrupted => Err(Error::Interrupted),
+                number = interrupted => Err(match number {
+                    libc::SIGINT => Error::Interrupted,
+                    signal => Error::Terminated { signal },
+                }),
                 () = shown => unreachable!("it never ends"),
             }
         })
     }
 
-    /// Discards a Ctrl-C that was pressed outside a wait.
+    /// Discards signals that came outside a wait.
     pub fn forget(&mut self) {
-        let Some(signal) = &mut self.signal else {
-            return;
-        };
-        self.runtime.block_on(async {
-            tokio::select! {
-                biased;
-                _ = signal.recv() => {}
-                () = std::future::ready(()) => {}
+        let Interrupts { runtime, signals } = self;
+        runtime.block_on(poll_fn(|context| {
+            for (_, signal) in signals.iter_mut() {
+                let _ = signal.poll_recv(context);
             }
-        });
+            Poll::Ready(())
+        }));
     }
+}
+
+/// Returns whether the process was started with a signal ignored, as by `nohup`. Asked before the signal is caught.
+pub fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

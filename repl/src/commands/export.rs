@@ -1,6 +1,7 @@
 //! `hindsight export`: writes recordings as plain Parquet files that any engine reads, partitioned by table and run.
 
 mod bucket;
+mod mark;
 mod place;
 mod request;
 mod settings;
@@ -8,16 +9,16 @@ mod upload;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use query::output::Format;
-use query::runs::{find, names};
+use query::runs::{find, names_with_sets};
 use serde_json::json;
 use server::quantity::count;
-use store::manifest::Lineage;
 use store::recording::{Recording, RecordingState};
 
 use self::place::Destination;
-use crate::ask::Asker;
+use crate::ask::{Asker, Interrupts};
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
@@ -31,19 +32,23 @@ Examples:
   hindsight export 'runs/*' --to lake
   hindsight export app --to lake --table calls --table functions
   hindsight export app --to s3://bucket/lake
-  duckdb -c \"select run, count(*) from read_parquet('lake/table=calls/**', hive_partitioning=true) group by run\"
+  duckdb -c \"select run, count(*) from read_parquet('lake/table=calls/**/*.parquet', hive_partitioning=true) group by run\"
 
 For s3:// these variables are read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION (or \
 AWS_DEFAULT_REGION), AWS_ENDPOINT_URL (or AWS_ENDPOINT_URL_S3; for stores of others than Amazon), AWS_CA_BUNDLE.
 
 Exits with 1 when a recording was left out, or the store failed.";
 
+/// Time to look whether a signal has come.
+const MOMENT: Duration = Duration::from_millis(1);
+
 /// Write recordings as plain Parquet
 ///
 /// Writes each table of each recording to DIR/table=TABLE/run=RUN/part-0.parquet, with the columns that SQL shows: names,
-/// arguments, files and lines are texts. Reads one recording after the other, so memory does not grow with their number
-/// or length. DIR may be s3://BUCKET/PREFIX. Tables of every instruction, of which record --full has millions, are written
-/// only if --table names them: instructions, lines, memory_writes and memory_reads.
+/// arguments, files and lines are texts. The name of a recording in a set begins with that of the set. Reads one
+/// recording after the other, so memory does not grow with their number or length. DIR may be s3://BUCKET/PREFIX. Tables
+/// of every instruction, of which record --full has millions, are written only if --table names them: instructions,
+/// lines, memory_writes and memory_reads.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -72,18 +77,20 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
         let message = format!("{}: {why}", path.display());
         return Err(Error::usage(message, None));
     }
+    // From here on they are noted, whatever this waits for.
+    let mut signals = Interrupts::catch_ends()?;
     let mut place = Destination::of(&args.to)?;
-    let named = names(&found.folders);
-    let keys: Vec<Vec<String>> = named
-        .iter()
-        .map(|name| tables.iter().map(|table| key(table, name)).collect())
+    let named = names_with_sets(&found.folders).into_iter();
+    let named: Vec<Run<'_>> = named
+        .zip(&found.folders)
+        .map(|(name, folder)| Run::new(name, folder, &tables))
         .collect();
     if place.is_near() {
-        for key in keys.iter().flatten() {
-            refuse_taken(&mut place, key)?;
+        for run in &named {
+            run.find_room(&mut place)?;
         }
     }
-    let lineages = lineages(&found.folders);
+    let all = complete_ones(&found.folders);
     let progress = Progress::new(terminal);
     let (mut files, mut size, mut runs) = (0, 0, 0);
     let mut left_out = Vec::new();
@@ -91,14 +98,14 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
         true => left_out.push(json!({"run": name, "why": why})),
         false => progress.warning(&format!("{name} is left out: {why}")),
     };
-    for ((folder, name), keys) in found.folders.iter().zip(&named).zip(&keys) {
+    for run in &named {
         // A run that has a row in `runs` is complete.
-        let state = Recording::open(folder).map(|recording| recording.state());
+        let state = Recording::open(run.folder).map(|recording| recording.state());
         if state.is_ok_and(|state| state == RecordingState::Live) {
-            leave_out(name, "it is still being recorded");
+            leave_out(&run.name, "it is still being recorded");
             continue;
         }
-        match export(folder, &tables, keys, &lineages, (&mut place, terminal)) {
+        match export(run, &tables, &all, (&mut place, terminal), &mut signals) {
             Ok(len) => {
                 files += tables.len() as u64;
                 size += len;
@@ -106,7 +113,7 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
             }
             Err(error @ (Error::Query { .. } | Error::Store { .. })) => {
                 let why = without_numbers(&error.to_string());
-                leave_out(name, &why);
+                leave_out(&run.name, &why);
             }
             Err(error) => {
                 if runs > 0 && !args.json {
@@ -164,6 +171,35 @@ fn tables(wanted: &[String]) -> Result<Vec<&'static str>, Error> {
     Ok(all.into_iter().filter(is_wanted).collect())
 }
 
+/// A recording and its files, in the order of the tables.
+struct Run<'a> {
+    folder: &'a Path,
+    name: String,
+    keys: Vec<String>,
+    /// The file that is there until all of these are.
+    mark: String,
+}
+
+impl<'a> Run<'a> {
+    fn new(name: String, folder: &'a Path, tables: &[&str]) -> Self {
+        Run {
+            folder,
+            keys: tables.iter().map(|table| key(table, &name)).collect(),
+            mark: format!("unfinished-{}", encoded(&name)),
+            name,
+        }
+    }
+
+    /// Removes what a killed export has left of the run, and refuses to overwrite anything else.
+    fn find_room(&self, place: &mut Destination) -> Result<(), Error> {
+        place.clear(&self.mark)?;
+        for key in &self.keys {
+            refuse_taken(place, key)?;
+        }
+        Ok(())
+    }
+}
+
 /// Refuses to overwrite a file.
 fn refuse_taken(place: &mut Destination, key: &str) -> Result<(), Error> {
     match place.has(key)? {
@@ -175,44 +211,47 @@ fn refuse_taken(place: &mut Destination, key: &str) -> Result<(), Error> {
     }
 }
 
-/// Returns whose recordings are exported: processes of other recordings of a set have no second row in that of their parent.
-fn lineages(folders: &[PathBuf]) -> Vec<Lineage> {
+/// Returns the recordings that are exported: processes of other recordings of a set have no second row in that of their parent.
+fn complete_ones(folders: &[PathBuf]) -> Vec<Recording> {
     let opened = folders
         .iter()
         .filter_map(|folder| Recording::open(folder).ok());
     opened
         .filter(|recording| recording.state() != RecordingState::Live)
-        .filter_map(|recording| recording.manifest().lineage)
         .collect()
 }
 
 /// Writes a recording, all of it or nothing, and returns the number of bytes.
 fn export(
-    folder: &Path,
+    run: &Run<'_>,
     tables: &[&str],
-    keys: &[String],
-    lineages: &[Lineage],
+    all: &[Recording],
     (place, terminal): (&mut Destination, &Terminal),
+    signals: &mut Interrupts,
 ) -> Result<u64, Error> {
-    let mut asker = Asker::open_beside(folder, lineages)?;
+    let mut asker = Asker::open_beside(run.folder, all)?;
     asker.show_life(terminal);
-    if !place.is_near() {
-        for key in keys {
-            refuse_taken(place, key)?;
+    // Another export may have come since the beginning.
+    run.find_room(place)?;
+    let mut begun = 0;
+    let mut write_all = || -> Result<u64, Error> {
+        let mut size = 0;
+        place.begin(&run.mark, &run.keys)?;
+        for (table, key) in tables.iter().zip(&run.keys) {
+            // One that came between two waits.
+            signals.wait(async { tokio::time::sleep(MOMENT).await })?;
+            begun += 1;
+            size += write(&mut asker, table, (&mut *place, key))?;
         }
+        place.complete(&run.mark)?;
+        Ok(size)
+    };
+    let written = write_all();
+    if written.is_err() {
+        // The rows of an incomplete recording could pass for all of them.
+        place.remove(&run.keys[..begun], &run.mark);
     }
-    let mut size = 0;
-    for (at, (table, key)) in tables.iter().zip(keys).enumerate() {
-        match write(&mut asker, table, (&mut *place, key)) {
-            Ok(len) => size += len,
-            Err(error) => {
-                // The rows of an incomplete recording could pass for all of them.
-                place.remove(&keys[..=at]);
-                return Err(error);
-            }
-        }
-    }
-    Ok(size)
+    written
 }
 
 /// Writes a table and returns the number of bytes.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusty_s3::actions::{CompleteMultipartUpload, CreateMultipartUpload, ListObjectsV2};
 use rusty_s3::{Bucket as Address, Credentials, Method, S3Action};
 
+use super::mark::Mark;
 use super::request::{Channel, Failure, Reply};
 use super::settings::{Settings, settings};
 use crate::error::Error;
@@ -27,7 +28,8 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Opens `BUCKET/PREFIX` with the settings of the environment; sends nothing to the store yet. Takes over Ctrl-C.
+    /// Opens `BUCKET/PREFIX` with the settings of the environment; sends nothing to the store yet. Takes over Ctrl-C,
+    /// SIGTERM and SIGHUP.
     ///
     /// # Errors When the environment has no credentials, or a name is invalid.
     pub fn open(place: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Bucket, Error> {
@@ -63,7 +65,7 @@ impl Bucket {
 
     /// Returns whether there is an object.
     ///
-    /// # Errors When the store does not answer that, or Ctrl-C is pressed.
+    /// # Errors When the store does not answer that, or a signal comes.
     pub fn has(&mut self, key: &str) -> Result<bool, Error> {
         let name = self.name(key);
         let key = format!("{}{key}", self.prefix);
@@ -82,7 +84,7 @@ impl Bucket {
     /// Writes an object.
     ///
     /// # Errors
-    /// When the store does not accept it, or Ctrl-C is pressed.
+    /// When the store does not accept it, or a signal comes.
     pub fn put(&mut self, key: &str, bytes: &Arc<Vec<u8>>) -> Result<(), Error> {
         let name = self.name(key);
         let key = format!("{}{key}", self.prefix);
@@ -95,7 +97,7 @@ impl Bucket {
     /// Begins an object of several parts and returns the number of the upload.
     ///
     /// # Errors
-    /// When the store refuses, or Ctrl-C is pressed.
+    /// When the store refuses, or a signal comes.
     pub fn begin(&mut self, key: &str) -> Result<String, Error> {
         let name = self.name(key);
         let key = format!("{}{key}", self.prefix);
@@ -113,7 +115,7 @@ impl Bucket {
     /// Writes a part, the first is 1, and returns its tag.
     ///
     /// # Errors
-    /// When the store does not accept it, or Ctrl-C is pressed.
+    /// When the store does not accept it, or a signal comes.
     pub fn part(
         &mut self,
         key: &str,
@@ -140,7 +142,7 @@ impl Bucket {
     /// Completes an object from its parts.
     ///
     /// # Errors
-    /// When the store refuses, or Ctrl-C is pressed.
+    /// When the store refuses, or a signal comes.
     pub fn complete(&mut self, key: &str, id: &str, tags: &[String]) -> Result<(), Error> {
         let name = self.name(key);
         let full = format!("{}{key}", self.prefix);
@@ -167,6 +169,55 @@ impl Bucket {
         self.channel.clean(|| abort.sign(GOOD_FOR).into());
     }
 
+    /// Removes what a killed export has left of a run, which the object `mark` names.
+    ///
+    /// # Errors
+    /// When an export of the run is under way, or may be; or the store refuses.
+    pub fn clear(&mut self, mark: &str) -> Result<(), Error> {
+        if !self.has(mark)? {
+            return Ok(());
+        }
+        let name = self.name(mark);
+        let text = self.text(mark)?;
+        let Some(left) = Mark::read(&text) else {
+            let message = format!("{name} does not say what an export has left");
+            return Err(Error::usage(message, Some("remove it".to_owned())));
+        };
+        if !left.is_left() {
+            let message = format!("{} exports this run, or did so: {name}", left.writer());
+            let help =
+                "wait for its end; if it was killed, remove that object and those that it names";
+            return Err(Error::usage(message, Some(help.to_owned())));
+        }
+        for key in &left.keys {
+            self.delete(key)?;
+        }
+        self.delete(mark)
+    }
+
+    /// Returns the text of an object.
+    fn text(&mut self, key: &str) -> Result<String, Error> {
+        let name = self.name(key);
+        let key = format!("{}{key}", self.prefix);
+        let get = self.address.get_object(Some(&self.credentials), &key);
+        let sign = || get.sign(GOOD_FOR).into();
+        let reply = self.channel.send(Method::Get, &Arc::default(), sign);
+        Ok(self.accepted(reply, &name)?.text)
+    }
+
+    /// Removes an object, if there is one.
+    ///
+    /// # Errors
+    /// When the store refuses, or a signal comes.
+    pub fn delete(&mut self, key: &str) -> Result<(), Error> {
+        let name = self.name(key);
+        let key = format!("{}{key}", self.prefix);
+        let delete = self.address.delete_object(Some(&self.credentials), &key);
+        let sign = || delete.sign(GOOD_FOR).into();
+        let reply = self.channel.send(Method::Delete, &Arc::default(), sign);
+        self.accepted(reply, &name).map(drop)
+    }
+
     /// Removes objects, as far as possible.
     pub fn remove(&mut self, keys: &[String]) {
         for key in keys {
@@ -187,7 +238,6 @@ impl Bucket {
                     help: Some(help),
                 })
             }
-            Err(Failure::Interrupted) => Err(Error::Interrupted),
             Err(Failure::Other(error)) => Err(error),
             Err(Failure::Unreachable(why)) => Err(Error::Remote {
                 message: format!("no answer from {}: {why}", self.endpoint),
@@ -244,8 +294,8 @@ fn refusal(reply: &Reply, bucket: &str) -> (String, String) {
         (401 | 403, code, _) => (
             format!("access denied ({}: {told})", code.unwrap_or("no code")),
             format!(
-                "the key needs s3:ListBucket for {bucket}, and for its objects s3:PutObject, s3:DeleteObject and \
-                 s3:AbortMultipartUpload"
+                "the key needs s3:ListBucket for {bucket}, and for its objects s3:PutObject, s3:GetObject, \
+                 s3:DeleteObject and s3:AbortMultipartUpload"
             ),
         ),
         (status, code, _) => (

@@ -1,11 +1,13 @@
 //! Where an export goes: a folder of this machine, or a bucket of an object store. A file is a draft that stays
 //! invisible until it is finished; dropping its value deletes it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::bucket::Bucket;
+use super::mark::Mark;
 use super::upload::Upload;
 use crate::error::Error;
 use crate::recording::refuse_within;
@@ -24,6 +26,8 @@ pub struct Folder {
     path: PathBuf,
     /// The export makes it.
     is_new: bool,
+    /// The mark of the run that is being written, which is locked.
+    mark: Option<File>,
 }
 
 impl Destination {
@@ -38,6 +42,7 @@ impl Destination {
                 Ok(Destination::Folder(Folder {
                     path: to.to_owned(),
                     is_new: to.symlink_metadata().is_err(),
+                    mark: None,
                 }))
             }
             Some(("s3", rest)) => {
@@ -67,11 +72,45 @@ impl Destination {
 
     /// Returns whether it has the file.
     ///
-    /// # Errors When that cannot be determined, or Ctrl-C is pressed.
+    /// # Errors When that cannot be determined, or a signal comes.
     pub fn has(&mut self, key: &str) -> Result<bool, Error> {
         match self {
             Destination::Folder(folder) => Ok(folder.path.join(key).exists()),
             Destination::Bucket(bucket) => bucket.has(key),
+        }
+    }
+
+    /// Removes what a killed export has left of a run, which `mark` names.
+    ///
+    /// # Errors
+    /// When an export of the run is under way, or may be; or its files cannot be removed.
+    pub fn clear(&mut self, mark: &str) -> Result<(), Error> {
+        match self {
+            Destination::Folder(folder) => folder.clear(mark),
+            Destination::Bucket(bucket) => bucket.clear(mark),
+        }
+    }
+
+    /// Marks a run as incomplete before its files are written.
+    ///
+    /// # Errors
+    /// When the mark cannot be written, or an export of the run is under way.
+    pub fn begin(&mut self, mark: &str, keys: &[String]) -> Result<(), Error> {
+        let text = Mark::new(keys).text()?;
+        match self {
+            Destination::Folder(folder) => folder.begin(mark, &text),
+            Destination::Bucket(bucket) => bucket.put(mark, &text.into_bytes().into()),
+        }
+    }
+
+    /// Removes the mark of a run: all of its files are there.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn complete(&mut self, mark: &str) -> Result<(), Error> {
+        match self {
+            Destination::Folder(folder) => folder.unmark(mark),
+            Destination::Bucket(bucket) => bucket.delete(mark),
         }
     }
 
@@ -86,26 +125,114 @@ impl Destination {
         }
     }
 
-    /// Removes files that may exist, as far as possible, and the folders that were made for them.
-    pub fn remove(&mut self, keys: &[String]) {
+    /// Removes files of a run that may exist, as far as possible, the folders that were made for them, and the mark.
+    pub fn remove(&mut self, keys: &[String], mark: &str) {
         match self {
             Destination::Folder(folder) => {
-                for key in keys {
-                    let file = folder.path.join(key);
-                    let _ = fs::remove_file(&file);
-                    // A folder that has something else stays: it is not empty.
-                    let made = file.ancestors().skip(1);
-                    for made in made.take_while(|made| *made != folder.path) {
-                        let _ = fs::remove_dir(made);
-                    }
+                folder.remove(keys);
+                if folder.mark.is_some() {
+                    let _ = folder.unmark(mark);
                 }
                 if folder.is_new {
                     let _ = fs::remove_dir(&folder.path);
                 }
             }
-            Destination::Bucket(bucket) => bucket.remove(keys),
+            Destination::Bucket(bucket) => {
+                bucket.remove(keys);
+                bucket.remove(&[mark.to_owned()]);
+            }
         }
     }
+}
+
+impl Folder {
+    fn clear(&mut self, mark: &str) -> Result<(), Error> {
+        let path = self.path.join(mark);
+        let Some(file) = locked(&path, false)? else {
+            return Ok(());
+        };
+        let read = io::read_to_string(&file);
+        let text = read.map_err(|source| Error::io(format!("read {}", path.display()), source))?;
+        if let Some(left) = Mark::read(&text) {
+            self.remove(&left.keys);
+        }
+        self.mark = Some(file);
+        self.unmark(mark)
+    }
+
+    fn begin(&mut self, mark: &str, text: &str) -> Result<(), Error> {
+        let path = self.path.join(mark);
+        let failed = |source| Error::io(format!("write {}", path.display()), source);
+        fs::create_dir_all(&self.path).map_err(failed)?;
+        self.mark = locked(&path, true)?;
+        if let Some(mut mark) = self.mark.as_ref() {
+            mark.set_len(0).map_err(failed)?;
+            mark.write_all(text.as_bytes()).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the mark, and only then unlocks it.
+    fn unmark(&mut self, mark: &str) -> Result<(), Error> {
+        let path = self.path.join(mark);
+        let removed = fs::remove_file(&path);
+        self.mark = None;
+        removed.map_err(|source| Error::io(format!("remove {}", path.display()), source))
+    }
+
+    fn remove(&self, keys: &[String]) {
+        for key in keys {
+            let file = self.path.join(key);
+            let _ = fs::remove_file(hidden(&file));
+            let _ = fs::remove_file(&file);
+            // A folder that has something else stays: it is not empty.
+            let made = file.ancestors().skip(1);
+            for made in made.take_while(|made| *made != self.path) {
+                let _ = fs::remove_dir(made);
+            }
+        }
+    }
+}
+
+/// Opens and locks the mark of a run. `None`: there is none, and it is not to be made.
+fn locked(path: &Path, is_made: bool) -> Result<Option<File>, Error> {
+    let failed = |source| Error::io(format!("write {}", path.display()), source);
+    let mut options = File::options();
+    options.read(true).write(true).create(is_made);
+    loop {
+        let file = match options.open(path) {
+            Err(error) if !is_made && is_absence(&error) => return Ok(None),
+            opened => opened.map_err(failed)?,
+        };
+        let is_theirs = match file.try_lock() {
+            Ok(()) => false,
+            Err(TryLockError::WouldBlock) => true,
+            // The file system has no locks. Whether the export of an old one is killed is not known.
+            Err(TryLockError::Error(_)) => file.metadata().map_err(failed)?.len() > 0,
+        };
+        if is_theirs {
+            let name = path.display();
+            let message = format!("another export of this run is under way, or was: {name}");
+            let help =
+                "wait for its end; if it was killed, remove that file and those that it names";
+            return Err(Error::usage(message, Some(help.to_owned())));
+        }
+        // The export that had locked it may have removed it since.
+        if file.metadata().map_err(failed)?.nlink() > 0 {
+            return Ok(Some(file));
+        }
+    }
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    let kinds = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+    kinds.contains(&error.kind())
+}
+
+/// Returns the name of a file until it is complete.
+fn hidden(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.draft"))
 }
 
 /// A file of a place before it is finished.
@@ -118,7 +245,7 @@ impl Draft<'_> {
     /// Completes the file and returns its length in bytes.
     ///
     /// # Errors
-    /// When it cannot be written, or Ctrl-C is pressed; then there is no file.
+    /// When it cannot be written, or a signal comes; then there is no file.
     pub fn finish(self) -> Result<u64, Error> {
         match self {
             Draft::File(draft) => draft.finish(),
@@ -168,8 +295,7 @@ impl FileDraft {
         let failed = |source| Error::io(format!("write {}", path.display()), source);
         let folder = path.parent().unwrap_or(&path);
         fs::create_dir_all(folder).map_err(failed)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let hidden = folder.join(format!(".{name}.draft"));
+        let hidden = hidden(&path);
         let file = File::create(&hidden).map_err(failed)?;
         let out = BufWriter::with_capacity(AT_ONCE, file);
         Ok(FileDraft {
@@ -243,8 +369,44 @@ mod tests {
         assert_eq!(draft.finish().unwrap(), 4);
         assert!(place.has("a/b").unwrap());
         assert_eq!(names(), ["b"]);
-        place.remove(&["a/b".to_owned(), "a/c".to_owned()]);
+        place.remove(&["a/b".to_owned(), "a/c".to_owned()], "unfinished-a");
         assert!(!folder.path().join("a").exists(), "nor its folder");
+    }
+
+    #[test]
+    fn what_a_killed_export_has_left_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let place = || Destination::of(folder.path()).unwrap();
+        let keys = ["calls/a", "events/a"].map(str::to_owned);
+        let mark = "unfinished-a";
+        let mut earlier = place();
+        let mut draft = earlier.draft("runs/a").unwrap();
+        draft.write_all(b"old").unwrap();
+        draft.finish().unwrap();
+        let mut first = place();
+        first.clear(mark).unwrap();
+        first.begin(mark, &keys).unwrap();
+        first.draft("calls/a").unwrap().finish().unwrap();
+        std::mem::forget(first.draft("events/a").unwrap());
+        for refused in [place().clear(mark), place().begin(mark, &keys)] {
+            let told = refused.unwrap_err().to_string();
+            assert!(told.contains("is under way"), "{told}");
+        }
+        assert!(at("calls/a").exists(), "it is not finished");
+        // As at the end of a process, the lock is gone, and nothing else.
+        drop(first);
+        place().clear(mark).unwrap();
+        let left = fs::read_dir(folder.path()).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["runs"]);
+        let mut second = place();
+        second.begin(mark, &keys).unwrap();
+        second.draft("calls/a").unwrap().finish().unwrap();
+        second.complete(mark).unwrap();
+        assert!(!at(mark).exists());
+        place().clear(mark).unwrap();
+        assert!(at("calls/a").exists(), "it is finished");
     }
 
     #[test]
@@ -253,14 +415,16 @@ mod tests {
         let key = "table=calls/run=app/part-0.parquet".to_owned();
         let root = folder.path().join("lake");
         let mut place = Destination::of(&root).unwrap();
+        let (mark, keys) = ("unfinished-app", std::slice::from_ref(&key));
+        place.begin(mark, keys).unwrap();
         drop(place.draft(&key).unwrap());
-        place.remove(std::slice::from_ref(&key));
+        place.remove(keys, mark);
         assert!(!root.exists());
         // What was there before stays.
         fs::create_dir_all(root.join("table=calls/run=other")).unwrap();
         let mut place = Destination::of(&root).unwrap();
         drop(place.draft(&key).unwrap());
-        place.remove(&[key]);
+        place.remove(keys, mark);
         let left = fs::read_dir(root.join("table=calls")).unwrap();
         assert_eq!(left.count(), 1);
     }

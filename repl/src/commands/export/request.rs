@@ -1,5 +1,5 @@
-//! Requests to an object store, one at a time: a request is retried after a temporary failure, and Ctrl-C abandons it at
-//! once. Addresses are signed by the caller, and are never shown: they carry the signature.
+//! Requests to an object store, one at a time: a request is retried after a temporary failure, and Ctrl-C, SIGTERM or SIGHUP
+//! abandons it at once. Addresses are signed by the caller, and are never shown: they carry the signature.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -46,7 +46,6 @@ pub struct Reply {
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum Failure {
-    Interrupted,
     /// The last error of the connection.
     Unreachable(String),
     Other(Error),
@@ -75,7 +74,8 @@ impl Reply {
 }
 
 impl Channel {
-    /// Makes a channel that trusts the certificates in the file `roots`, or those of Mozilla's list. Takes over Ctrl-C.
+    /// Makes a channel that trusts the certificates in the file `roots`, or those of Mozilla's list. Takes over Ctrl-C, SIGTERM and
+    /// SIGHUP.
     ///
     /// # Errors
     /// When the file cannot be read, or a system call fails.
@@ -98,14 +98,14 @@ impl Channel {
             .build();
         Ok(Channel {
             agent: config.new_agent(),
-            interrupts: Interrupts::catch()?,
+            interrupts: Interrupts::catch_ends()?,
         })
     }
 
     /// Sends a request, if necessary several times; `sign` makes its address each time.
     ///
     /// # Errors
-    /// When there is no answer, or Ctrl-C is pressed.
+    /// When there is no answer, or a signal comes.
     pub fn send(
         &mut self,
         method: Method,
@@ -115,7 +115,7 @@ impl Channel {
         self.tried(TRIES, method, body, sign)
     }
 
-    /// Sends a request that cleans up, also after Ctrl-C. Only another one stops it, and its success is not reported.
+    /// Sends a request that cleans up, also after a signal. Only another one stops it, and its success is not reported.
     pub fn clean(&mut self, sign: impl Fn() -> String) {
         self.interrupts.forget();
         let _ = self.tried(2, Method::Delete, &Arc::default(), sign);
@@ -140,7 +140,7 @@ impl Channel {
             let jitter = wait.mul_f64(f64::from(std::process::id() % 64) / 128.0);
             let pause = async move { tokio::time::sleep(wait + jitter).await };
             let waited = self.interrupts.wait(pause);
-            waited.map_err(|_| Failure::Interrupted)?;
+            waited.map_err(Failure::Other)?;
             wait = (wait * 2).min(LONGEST_WAIT);
         }
         unreachable!("the last try returns")
@@ -163,20 +163,20 @@ impl Channel {
         // A thread, because this one must see Ctrl-C while the request waits.
         let thread = std::thread::Builder::new().name("request".to_owned());
         let spawned = thread.spawn(move || {
-            // Ctrl-C ends the wait.
+            // A signal ends the wait.
             let _ = done.send(perform(&agent, method, &url, body));
         });
         spawned.map_err(|source| Failure::Other(Error::io("start a thread", source)))?;
         match self.interrupts.wait(&mut finished) {
             Ok(answer) => Ok(answer.expect("the thread sends before it ends")),
-            Err(_) => {
+            Err(ended) => {
                 // A partial body makes no object. A complete one may: the clean-up after this must find it.
                 unwanted.store(true, Ordering::Relaxed);
                 let end = tokio::time::timeout;
                 let _ = self
                     .interrupts
                     .wait(async { end(FAREWELL, finished).await });
-                Err(Failure::Interrupted)
+                Err(Failure::Other(ended))
             }
         }
     }

@@ -48,7 +48,7 @@ impl<'a> Upload<'a> {
 
     /// Completes the object and returns its length in bytes.
     ///
-    /// # Errors When the store does not accept it, or Ctrl-C is pressed; then there is no object.
+    /// # Errors When the store does not accept it, or a signal comes; then there is no object.
     pub fn finish(mut self) -> Result<u64, Error> {
         if self.begun.is_none() {
             let bytes = Arc::new(std::mem::take(&mut self.buffer));
