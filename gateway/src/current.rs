@@ -51,6 +51,11 @@ impl Current {
         }
     }
 
+    /// Makes this recording what calls mean that name no session: its session is over.
+    pub fn left(&self, recording: &Path) {
+        *lock(&self.0) = Chosen::Recording(recording.to_owned());
+    }
+
     /// Returns the session of calls that name none, if an earlier call has begun or named one.
     pub fn get(&self) -> Option<Named> {
         match &*lock(&self.0) {
@@ -138,5 +143,10 @@ mod tests {
         assert_eq!(current.recording(), None);
         current.set_recording(Path::new("/c"));
         assert_eq!(current.get().map(|named| named.session), Some(3));
+        current.left(Path::new("/c"));
+        assert_eq!(
+            (current.get(), current.recording()),
+            (None, Some("/c".into()))
+        );
     }
 }

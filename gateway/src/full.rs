@@ -6,20 +6,21 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use server::protocol::{Code, Failure};
+use store::Recording;
+use store::manifest::Lineage;
 
 use crate::context::{Cancel, lock};
 
 /// What the recorder has printed last is looked for in so many bytes at the end.
 const END_OF_TEXT: u64 = 64 << 10;
-/// How long a recorder that was interrupted may take: it runs the program once more.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait for a recorder whose program was ended: it runs the program once more, which may take longer.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How often the wait looks whether its caller has gone.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -32,9 +33,32 @@ pub(crate) struct Recorders {
 /// A recorder and what it prints.
 struct Running {
     recording: PathBuf,
-    group: Option<Pid>,
+    pid: u32,
     said: Mutex<File>,
-    over: Mutex<Receiver<()>>,
+    over: Arc<Over>,
+}
+
+/// Whether a recorder has ended; any number of calls may wait for that.
+#[derive(Default)]
+struct Over {
+    is_over: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Over {
+    fn set(&self) {
+        *lock(&self.is_over) = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for so long at most, and returns whether it has ended.
+    fn within(&self, time: Duration) -> bool {
+        let is_over = lock(&self.is_over);
+        let waited = self
+            .changed
+            .wait_timeout_while(is_over, time, |is_over| !*is_over);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
 }
 
 impl Recorders {
@@ -58,7 +82,8 @@ impl Recorders {
             .stderr(stderr)
             .process_group(0);
         let (started, start) = mpsc::channel();
-        let (ended, over) = mpsc::channel();
+        let over = Arc::<Over>::default();
+        let ended = Arc::clone(&over);
         // For the kernel the recorder's parent is the thread that started it, so that thread stays until the recorder's end.
         std::thread::spawn(move || {
             let (told, child) = match recorder.spawn() {
@@ -70,21 +95,22 @@ impl Recorders {
             if let Some(mut child) = child {
                 let _ = child.wait();
             }
-            let _ = ended.send(());
+            ended.set();
         });
         let started = start.recv().map_err(|error| cannot(&error))?;
         let pid = started.map_err(|error| cannot(&error))?;
         let running = Arc::new(Running {
             recording,
-            group: i32::try_from(pid).ok().and_then(Pid::from_raw),
+            pid,
             said: Mutex::new(said),
-            over: Mutex::new(over),
+            over,
         });
         lock(&self.running).push(Arc::clone(&running));
         self.wait(&running, cancel, patience)
     }
 
-    /// Interrupts the recorder of a recording as Ctrl-C does, and waits for its end. `Ok(None)`: there is none.
+    /// Ends the program of a recording, and waits for the end of its recorder, which closes the recording. `Ok(None)`: it still
+    /// writes it, or there is none.
     ///
     /// # Errors
     /// It ended without a recording.
@@ -92,11 +118,16 @@ impl Recorders {
         let Some(running) = self.of(recording) else {
             return Ok(None);
         };
-        if let Some(group) = running.group {
-            // It may have ended.
-            let _ = kill_process_group(group, Signal::INT);
+        let until = Instant::now() + PATIENCE;
+        // Its recorder may be about to start it.
+        while !end_program(&running.recording, running.pid) {
+            let is_given_up = cancel.is_set() || Instant::now() >= until;
+            if is_given_up || running.over.within(LOOK) {
+                break;
+            }
         }
-        self.wait(&running, cancel, PATIENCE)
+        let left = until.saturating_duration_since(Instant::now());
+        self.wait(&running, cancel, left)
     }
 
     /// Waits for the end of the recorder of a recording. `Ok(None)`: it still runs after `patience`, or there is none.
@@ -118,11 +149,12 @@ impl Recorders {
     /// Returns whether the recorder of a recording runs.
     pub fn is_running(&self, recording: &Path) -> bool {
         let running = self.of(recording);
-        running.is_some_and(|running| match running.over.try_lock() {
-            Ok(over) => matches!(over.try_recv(), Err(TryRecvError::Empty)),
-            // Another call waits for its end.
-            Err(_) => true,
-        })
+        running.is_some_and(|running| !running.over.within(Duration::ZERO))
+    }
+
+    /// Returns whether a recorder of a recording was started, and nobody has learnt yet how it ended.
+    pub fn is_known(&self, recording: &Path) -> bool {
+        self.of(recording).is_some()
     }
 
     fn of(&self, recording: &Path) -> Option<Arc<Running>> {
@@ -137,16 +169,14 @@ impl Recorders {
         cancel: &Cancel,
         patience: Duration,
     ) -> Result<Option<Value>, Failure> {
-        let over = lock(&running.over);
         let until = Instant::now() + patience;
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            match over.recv_timeout(left.min(LOOK)) {
-                Err(RecvTimeoutError::Timeout) if left.is_zero() || cancel.is_set() => {
-                    return Ok(None);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+            if running.over.within(left.min(LOOK)) {
+                break;
+            }
+            if left.is_zero() || cancel.is_set() {
+                return Ok(None);
             }
         }
         lock(&self.running).retain(|other| !Arc::ptr_eq(other, running));
@@ -159,6 +189,31 @@ impl Recorders {
             None => Ok(Some(told["result"].clone())),
         }
     }
+}
+
+/// Kills the program of a recording, which is a child of its recorder. Returns whether there is nothing more to do: otherwise it has
+/// not been started.
+fn end_program(recording: &Path, recorder: u32) -> bool {
+    let found = Recording::open_exact(recording).ok();
+    let lineage = found.and_then(|recording| recording.manifest().lineage);
+    let Some(Lineage { pid, .. }) = lineage else {
+        return false;
+    };
+    // When it has ended, its id may be another process's.
+    if parent(pid) == Some(recorder)
+        && let Some(pid) = Pid::from_raw(pid)
+    {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+    true
+}
+
+/// Returns the parent of a process.
+fn parent(pid: i32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in parentheses and may contain any character. The state is the 3rd field, the parent the 4th.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(1)?.parse().ok()
 }
 
 fn cannot(error: &dyn std::fmt::Display) -> Failure {

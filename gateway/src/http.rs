@@ -7,8 +7,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{self, Body};
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
+use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -46,6 +46,7 @@ pub async fn serve(
     );
     let router = Router::new()
         .nest_service("/mcp", service)
+        .layer(middleware::from_fn(closed))
         .layer(middleware::from_fn(bounded))
         .layer(middleware::from_fn_with_state(
             Arc::<str>::from(token),
@@ -64,7 +65,7 @@ pub async fn serve(
 async fn authorized(State(token): State<Arc<str>>, request: Request, next: Next) -> Response {
     let given = request.headers().get(AUTHORIZATION);
     let given = given.and_then(|value| value.to_str().ok());
-    let given = given.and_then(|value| value.strip_prefix("Bearer "));
+    let given = given.and_then(bearer);
     match given.is_some_and(|given| is_same(given.as_bytes(), token.as_bytes())) {
         true => next.run(request).await,
         false => {
@@ -73,6 +74,23 @@ async fn authorized(State(token): State<Arc<str>>, request: Request, next: Next)
             (StatusCode::UNAUTHORIZED, message).into_response()
         }
     }
+}
+
+/// Returns the token of an authorization. The name of the scheme is spelt as one likes (RFC 9110, 11.1).
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    let is_bearer = scheme.eq_ignore_ascii_case("bearer");
+    is_bearer.then(|| token.trim_start())
+}
+
+/// Answers the end of a session, which has happened, by 204: a client of the protocol takes 202 for a failure.
+async fn closed(request: Request, next: Next) -> Response {
+    let is_end = request.method() == Method::DELETE;
+    let mut response = next.run(request).await;
+    if is_end && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    response
 }
 
 /// Refuses requests that are longer than a message may be.
@@ -92,4 +110,19 @@ async fn bounded(request: Request, next: Next) -> Response {
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     let differing = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
     a.len() == b.len() && differing == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheme_of_a_token_is_spelt_as_one_likes() {
+        for value in ["Bearer abc", "bearer abc", "BEARER  abc"] {
+            assert_eq!(bearer(value), Some("abc"), "{value}");
+        }
+        for value in ["Basic abc", "Bearerabc", "abc", ""] {
+            assert_eq!(bearer(value), None, "{value}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ use server::verbs::{Nothing, Position, ProbeReport};
 
 use crate::answer::object;
 use crate::context::Context;
+use crate::words;
 
 /// What a program does, in a word.
 pub fn status(state: StateWord) -> &'static str {
@@ -47,6 +48,8 @@ fn exit(report: Option<&ExitReport>) -> Map<String, Value> {
 
 /// A session.
 pub fn session(report: &SessionReport) -> Map<String, Value> {
+    let warnings = report.warnings.iter().map(|line| words::of_tools(line));
+    let warnings: Vec<String> = warnings.collect();
     let mut fields = object([
         ("sessionId", json!(report.session)),
         ("status", json!(status(report.status))),
@@ -55,7 +58,7 @@ pub fn session(report: &SessionReport) -> Map<String, Value> {
         ("recording", json!(report.recording.to_string_lossy())),
         ("seq", json!(report.past)),
         ("calls", json!(report.calls)),
-        ("warnings", unless_nothing(&report.warnings)),
+        ("warnings", unless_nothing(warnings)),
     ]);
     fields.extend(exit(report.exit.as_ref()));
     if let Some(at) = &report.stop {

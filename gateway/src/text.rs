@@ -9,9 +9,12 @@ pub fn plain(text: &Text) -> String {
     let mut out = String::new();
     for piece in &text.pieces {
         match piece {
-            Piece::Line(line) => out.push_str(line),
+            Piece::Line(line) => out.push_str(&words::in_values(line)),
             Piece::Hint(hint) => out.push_str(&words::of_tools(hint)),
-            Piece::Styled(parts) => parts.iter().for_each(|(_, part)| out.push_str(part)),
+            Piece::Styled(parts) => {
+                let line: String = parts.iter().map(|(_, part)| part.as_str()).collect();
+                out.push_str(&words::in_values(&line));
+            }
             Piece::Table(columns, rows) => {
                 out.push_str(&table(columns, rows));
                 continue;
@@ -26,7 +29,9 @@ pub fn plain(text: &Text) -> String {
 fn table(columns: &[Column], rows: &[Vec<String>]) -> String {
     let heading = columns.iter().map(|column| column.name.to_owned());
     let lines = std::iter::once(heading.collect::<Vec<_>>()).chain(rows.iter().cloned());
-    lines.map(|cells| cells.join(" | ") + "\n").collect()
+    lines
+        .map(|cells| words::in_values(&cells.join(" | ")) + "\n")
+        .collect()
 }
 
 #[cfg(test)]

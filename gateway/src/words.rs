@@ -3,6 +3,7 @@
 //! A model may have no shell. Only hints are translated: a message or a value may quote the program.
 
 use serde_json::json;
+use server::past::SECOND_RUN;
 use server::protocol::{Failure, Notice};
 
 /// Returns the phrases of hints about the command line, and their counterparts here.
@@ -22,6 +23,22 @@ pub fn of_tools(hint: &str) -> String {
     }
     events_in_tools(&text)
 }
+
+/// Writes the hints in the reasons of a text's unknown values in the words of the tools. The values themselves stay as they are.
+pub fn in_values(text: &str) -> String {
+    let mut parts = text.split(UNKNOWN);
+    let mut told = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (reason, rest) = part.split_at(part.find('>').unwrap_or(part.len()));
+        told += UNKNOWN;
+        told += &of_tools(reason);
+        told += rest;
+    }
+    told
+}
+
+/// What stands before the reason why a value is unknown.
+const UNKNOWN: &str = "<unknown: ";
 
 /// Writes `goto 61` as a call of a tool.
 fn events_in_tools(hint: &str) -> String {
@@ -43,7 +60,7 @@ const NEEDS_A_PROGRAM: &str = " needs a program that runs, and this is a recordi
 
 /// Writes the hint of a failure in the words of the tools, and its message if that names a verb.
 pub fn failure(mut failure: Failure) -> Failure {
-    failure.hint = failure.hint.as_deref().map(of_tools);
+    failure.hint = failure.hint.as_deref().map(with_second_run);
     if failure.message.ends_with(NEEDS_A_PROGRAM) {
         failure.message = format!("this tool{NEEDS_A_PROGRAM}");
     }
@@ -92,6 +109,16 @@ pub fn second_run(command: &str, expression: &str) -> Option<String> {
     Some(format!("debug_launch with {asked}"))
 }
 
+/// Writes a hint that may end with the command of a second run in the words of the tools.
+fn with_second_run(hint: &str) -> String {
+    let asked = hint.split_once(SECOND_RUN);
+    let call = asked.and_then(|(before, command)| {
+        let call = second_run(command, "the same expression")?;
+        Some(format!("{}{SECOND_RUN}{call}", of_tools(before)))
+    });
+    call.unwrap_or_else(|| of_tools(hint))
+}
+
 /// Returns the text in quotes at the beginning of a part of a command; `None` if it has quotes in it.
 fn unquoted(part: &str) -> Option<&str> {
     let (text, rest) = part.strip_prefix('\'')?.split_once('\'')?;
@@ -136,6 +163,14 @@ mod tests {
     }
 
     #[test]
+    fn a_second_run_in_a_hint_is_a_call_of_a_tool() {
+        let hint = format!("{SECOND_RUN}hindsight rerun app --log-writes 'heap[3]'");
+        let told = failure(Failure::bad_request("the pointer is null").hint(hint));
+        let wanted = format!(r#"{SECOND_RUN}debug_launch with {{"logWrites":["heap[3]"]}}"#);
+        assert_eq!(told.hint, Some(wanted));
+    }
+
+    #[test]
     fn hints_name_tools_and_parameters() {
         for (hint, wanted) in [
             (
@@ -165,6 +200,18 @@ mod tests {
             (
                 "go to the end of its last call up to here: goto 61, finish, step-back; then ask again",
                 r#"go to the end of its last call up to here: debug_goto {"to": 61}, debug_continue {"action": "step-out"}, debug_goto {"back": "step"}; then ask again"#,
+            ),
+            (
+                "it is not always in memory, so see it line by line: goto 61, and at each next: print sum",
+                r#"it is not always in memory, so see it line by line: debug_goto {"to": 61}, and after each debug_continue {"action": "step-over"} debug_read of sum"#,
+            ),
+            (
+                "see it line by line: record --full, then break acc, continue, and at each next: print sum",
+                r#"see it line by line: debug_launch with full, then debug_breakpoint with function acc, debug_continue, and after each debug_continue {"action": "step-over"} debug_read of sum"#,
+            ),
+            (
+                "check the name; or, if it is in a library that is loaded later: --pending",
+                "check the name; in a library that is loaded later it is not found",
             ),
             (
                 "an earlier object may have been at that address; -f 'module:libc.so*' records them",
@@ -235,6 +282,13 @@ mod tests {
     }
 
     #[test]
+    fn only_the_reasons_of_unknown_values_are_translated() {
+        let text = "s = \"goto 61\", n = <unknown: gone; --watch or --snapshot every=N shows it later>, t = \"--watch\"";
+        let told = "s = \"goto 61\", n = <unknown: gone; debug_launch with watch shows it later>, t = \"--watch\"";
+        assert_eq!(in_values(text), told);
+    }
+
+    #[test]
     fn options_become_calls_of_tools() {
         for (option, call) in [
             (
@@ -258,7 +312,7 @@ mod tests {
                 Some(r#"debug_launch with {"noAslr":true}, then ask this again there"#),
             ),
             (
-                "hindsight rerun app --full, then in that recording: last-write a",
+                "hindsight rerun app --full -o app-full; hindsight last-write app-full 'a'",
                 Some(
                     r#"debug_launch with {"full":true}, then debug_history with lastWrite of a in that recording"#,
                 ),

@@ -586,6 +586,27 @@ fn a_program_of_which_every_instruction_is_recorded_ends_with_the_server() {
     }
 }
 
+#[test]
+fn a_program_that_ignores_signals_ends_with_the_server_if_every_instruction_is_recorded() {
+    let live = Live::new("mcp-full-deaf");
+    let mut raw = Raw::new(&live);
+    let script = "trap '' INT TERM; mkfifo deaf; read x < deaf";
+    let asked = json!({"program": "/bin/sh", "args": ["-c", script], "full": true,
+        "recording": "ignoring", "timeoutMs": 600_000});
+    raw.call(1, "debug_launch", &asked);
+    let recorder = wait_until("the recorder to run a program that ignores signals", || {
+        let recorder = *children_of(raw.child.id()).first()?;
+        live.scratch.join("deaf").exists().then_some(recorder)
+    });
+    let program = *children_of(recorder).first().expect("it runs");
+    assert_eq!(raw.leave().1, 0);
+    for ended in [program, recorder] {
+        wait_until("the end of the program and its recorder", || {
+            (!Path::new(&format!("/proc/{ended}/maps")).exists()).then_some(())
+        });
+    }
+}
+
 /// The processes that a process has started.
 fn children_of(pid: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))

@@ -235,6 +235,12 @@ impl<'a> Renderer<'a> {
         self.options.max_chars.is_some()
     }
 
+    /// Returns whether the members of a value that its printer cannot read would only be noise: it is one of many damaged ones, it is
+    /// not constructed yet, or none of them is known.
+    fn is_folded(&self, value: &Value) -> bool {
+        self.is_short() || self.options.folded || self.unknown_throughout(value).is_some()
+    }
+
     fn value(&mut self, value: &Value, depth: usize) {
         self.values += 1;
         if self.is_full() {
@@ -252,8 +258,7 @@ impl<'a> Renderer<'a> {
         {
             match self.line(printer, value, depth) {
                 Some(Ok(line)) => return self.out.append(line),
-                // One of many damaged ones, or a short text, perhaps before construction: members would only be noise.
-                Some(Err(why)) if self.containers > 0 || self.is_short() => {
+                Some(Err(why)) if self.containers > 0 || self.is_folded(value) => {
                     return self.push(&unknown(why));
                 }
                 Some(Err(why)) => {
@@ -265,7 +270,7 @@ impl<'a> Renderer<'a> {
             let limit = self.options.max_elements.max(self.options.max_string);
             match printer.present(value, &self.look, limit) {
                 Ok(presented) => return self.presented(presented, depth),
-                Err(why) if self.is_short() => return self.push(&unknown(why)),
+                Err(why) if self.is_folded(value) => return self.push(&unknown(why)),
                 Err(why) => self.push(&format!("{} ", unknown(why))),
             }
         }
@@ -319,6 +324,9 @@ impl<'a> Renderer<'a> {
         }
         if is_aggregate && value.is_optimized_out() {
             return self.push("<optimized out>");
+        }
+        if is_aggregate && let Some(why) = self.unknown_throughout(value) {
+            return self.push(&unknown(why));
         }
         match ty.kind() {
             TypeKind::Array => self.array(value, ty, depth),
@@ -397,7 +405,12 @@ impl<'a> Renderer<'a> {
 
     fn reference(&mut self, value: &Value, depth: usize) {
         match value.deref(&self.look) {
-            Ok(target) if depth > 0 => self.part(&target, depth - 1, SAME),
+            Ok(target) if depth > 0 => match (self.unknown_throughout(&target), target.address()) {
+                (Some(why), Some(address)) => {
+                    self.push(&format!("@{address:#x}: {}", unknown(why)));
+                }
+                _ => self.part(&target, depth - 1, SAME),
+            },
             Ok(_) => self.push("..."),
             Err(why) => self.push(&unknown(why)),
         }

@@ -51,6 +51,8 @@ pub struct RenderOptions {
     pub max_chars: Option<usize>,
     /// Show the members even of values that a printer would present.
     pub raw: bool,
+    /// Never show the members of a value that its printer cannot read, only why it cannot.
+    pub folded: bool,
 }
 
 /// Characters of a value that is shown with others.
@@ -67,6 +69,15 @@ impl RenderOptions {
         RenderOptions {
             max_chars: Some(CHARS_OF_MANY),
             max_elements: ELEMENTS,
+            ..RenderOptions::default()
+        }
+    }
+
+    /// Returns how a value is shown in a column of a table.
+    #[must_use]
+    pub fn in_a_column() -> RenderOptions {
+        RenderOptions {
+            folded: true,
             ..RenderOptions::default()
         }
     }
@@ -100,6 +111,7 @@ impl Default for RenderOptions {
             max_string: 200,
             max_chars: None,
             raw: false,
+            folded: false,
         }
     }
 }

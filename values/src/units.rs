@@ -1,5 +1,7 @@
 //! Units of memory in a row, as `x/4xw` shows them. The letters mean what they mean in gdb.
 
+use debuginfo::types::{Type, TypeKind};
+
 /// What the letters after a slash ask for: how many units, in which format, of which size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units {
@@ -11,6 +13,8 @@ pub struct Units {
     pub letter: char,
     /// The bytes of a unit: 1, 2, 4 or 8.
     pub bytes: usize,
+    /// The letters state the size.
+    pub has_size: bool,
 }
 
 /// Most units at once.
@@ -48,10 +52,11 @@ impl Units {
         }
         let letter = letter.unwrap_or('x');
         let usual = match letter {
-            'a' | 'f' => 8,
+            'a' => 8,
             'c' => 1,
             _ => 4,
         };
+        let has_size = bytes.is_some();
         let bytes = bytes.unwrap_or(usual);
         if letter == 's' && bytes != 4 && bytes != 1 {
             return Err("texts are shown of bytes only".to_owned());
@@ -67,7 +72,22 @@ impl Units {
             is_backwards,
             letter,
             bytes: if letter == 'a' { 8 } else { bytes },
+            has_size,
         })
+    }
+
+    /// Returns the units that these letters mean at a place. Floating-point numbers without a stated size have that of the numbers
+    /// there, to which a value of type `ty` leads, or else `last` bytes, if those are 4 or 8.
+    #[must_use]
+    pub fn at(self, ty: Option<&Type>, last: usize) -> Units {
+        if self.letter != 'f' || self.has_size {
+            return self;
+        }
+        let bytes = ty.and_then(float_size).unwrap_or(match last {
+            4 => 4,
+            _ => 8,
+        });
+        Units { bytes, ..self }
     }
 
     /// Writes the bytes of a unit, at most 8. `symbol` names an address.
@@ -95,6 +115,29 @@ impl Units {
             _ => format!("{bits:#0width$x}", width = digits + 2),
         }
     }
+}
+
+/// The size of the floating-point numbers to which a pointer, an array or a reference leads.
+fn float_size(ty: &Type) -> Option<usize> {
+    const MOST_DIMENSIONS: usize = 8;
+    let mut ty = ty.strip();
+    let is_reference = |kind| matches!(kind, TypeKind::Reference | TypeKind::RvalueReference);
+    if is_reference(ty.kind()) {
+        ty = ty.target()?.strip();
+    }
+    if ty.kind() == TypeKind::Pointer {
+        ty = ty.target()?.strip();
+    }
+    for _ in 0..MOST_DIMENSIONS {
+        if ty.kind() != TypeKind::Array {
+            break;
+        }
+        ty = ty.element()?.strip();
+    }
+    let size = ty.size().filter(|_| ty.kind() == TypeKind::Float)?;
+    usize::try_from(size)
+        .ok()
+        .filter(|size| [4, 8].contains(size))
 }
 
 fn character(low: u8) -> String {
@@ -128,10 +171,30 @@ mod tests {
         assert_eq!(asked("2gx").unwrap(), (2, 'x', 8));
         assert_eq!(asked("a").unwrap(), (1, 'a', 8));
         assert_eq!(asked("3c").unwrap(), (3, 'c', 1));
+        assert_eq!(asked("f").unwrap(), (1, 'f', 4));
         assert_eq!(asked("s").unwrap().1, 's');
         for wrong in ["4q", "0x", "xw4", "99999999999999999999x", "hf", "gs"] {
             assert!(asked(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn floating_point_numbers_have_the_size_of_their_type() {
+        let builtin = |name: &str| debuginfo::types::builtin(name).expect("a type of C");
+        let size = |letters: &str, ty: Option<&Type>, last: usize| {
+            Units::read(letters).unwrap().at(ty, last).bytes
+        };
+        let (float, double) = (builtin("float").array(4), builtin("double").pointer());
+        assert_eq!(size("4f", Some(&float), 8), 4);
+        assert_eq!(size("4f", Some(&float.array(2).pointer()), 8), 4);
+        assert_eq!(size("f", Some(&double), 4), 8);
+        assert_eq!(size("fw", Some(&double), 8), 4);
+        assert_eq!(size("f", Some(&float.pointer().pointer()), 8), 8);
+        for (last, bytes) in [(4, 4), (8, 8), (1, 8)] {
+            assert_eq!(size("f", Some(&builtin("int").pointer()), last), bytes);
+            assert_eq!(size("f", None, last), bytes);
+        }
+        assert_eq!(size("x", Some(&double), 8), 4);
     }
 
     #[test]

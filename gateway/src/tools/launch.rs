@@ -251,18 +251,11 @@ pub(super) fn of_recorder(
     told: Option<&Value>,
 ) -> Result<Answer, Failure> {
     let Some(told) = told else {
-        context.current.set_recording(recording);
         let stop = json!({ "action": "stop", "recording": recording.to_string_lossy() });
-        return Ok(Answer::Object(object([
-            ("status", json!("running")),
-            ("recording", json!(recording.to_string_lossy())),
-            (
-                "next",
-                json!(format!(
-                    "the recording can be asked when the program has ended: debug_wait; end it with debug_session {stop}"
-                )),
-            ),
-        ])));
+        let next = format!(
+            "the recording can be asked when the program has ended: debug_wait; end it with debug_session {stop}"
+        );
+        return Ok(still(context, recording, next));
     };
     let session = context.open(recording)?;
     let status = context.ask::<Status>(Some(session), &Nothing {})?;
@@ -270,10 +263,22 @@ pub(super) fn of_recorder(
     let mut fields = found.map(shape::session).unwrap_or_default();
     fields.insert("instructions".to_owned(), told["instructions"].clone());
     fields.extend(end(told));
+    let next = r#"this is the program's beginning; its end: debug_goto {"to": "last"}, or the parameter at: "last""#;
+    fields.insert("next".to_owned(), json!(next));
     if let Some(reason) = told["incomplete"].as_str() {
         fields.insert("incomplete".to_owned(), json!(reason));
     }
     Ok(Answer::Object(fields))
+}
+
+/// Describes a recorder that still runs; `next` says what to do.
+pub(super) fn still(context: &Context, recording: &Path, next: String) -> Answer {
+    context.current.set_recording(recording);
+    Answer::Object(object([
+        ("status", json!("running")),
+        ("recording", json!(recording.to_string_lossy())),
+        ("next", json!(next)),
+    ]))
 }
 
 /// How the program ended, as a recorder tells it: the session of a recording stands at its beginning.

@@ -18,7 +18,7 @@ pub struct Object;
 pub struct Args {
     /// An address in hexadecimal, or an expression that is a pointer
     address: String,
-    /// Look at this seq [default: the current moment]
+    /// Look at this seq [default: the moment gone to, or the end of the recording]
     at: Option<u64>,
 }
 

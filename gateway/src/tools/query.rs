@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::names;
 use crate::recordings;
 use crate::tool::Tool;
+use crate::words;
 
 /// The tool.
 pub struct Query;
@@ -123,6 +124,11 @@ impl Tool for Query {
         let page = finding.page(&session, (offset + context.cursor, limit), &begun);
         let mut page = page.map_err(recordings::failure)?;
         names::shorten(&session, context.cancel(), &mut page.rows, is_full)?;
+        for row in &mut page.rows {
+            if let Some(Value::String(text)) = row.get_mut("returnValue") {
+                *text = words::in_values(text);
+            }
+        }
         let hint = match (page.nothing, &function) {
             (Some(Nothing::NoFunction), Some(filter)) => unknown_function(&session, filter),
             (Some(Nothing::OtherWrites), _) => {
@@ -212,6 +218,12 @@ fn refused(refused: Refused) -> Failure {
             .hint("filter by args, or ask for eventType stdout, stderr, logpoint or note"),
         Refused::DurationOfEvents => {
             Failure::bad_request("only calls have a duration").hint("ask for eventType call")
+        }
+        Refused::LongText(len) => {
+            Failure::bad_request(format!("a filter has a text of {len} bytes")).hint(format!(
+                "a text has at most {} bytes: give a part of it with contains",
+                finding::LONGEST_TEXT
+            ))
         }
     }
 }

@@ -24,7 +24,7 @@ pub struct Args {
     /// Numbers in base 16
     #[serde(default)]
     hex: bool,
-    /// All of long texts and arrays [default: their beginning]; what exceeds the budget is counted
+    /// All of long texts and arrays [default: their beginning]; what exceeds the budget is counted: read a part, v[200..300], p+200
     #[serde(default)]
     whole: bool,
 }
@@ -129,16 +129,36 @@ fn read(
     };
     context
         .ask::<Print>(session, &print)
-        .map(|report| value(&report))
+        .map(|report| match manner.whole {
+            true => with_parts(value(&report)),
+            false => value(&report),
+        })
 }
+
+/// A text of more characters may not fit in any budget.
+const LONG: usize = 4_000;
+
+/// Says how to see what a budget cuts of a whole value.
+fn with_parts(mut value: Value) -> Value {
+    let text = value["value"].as_str();
+    if text.is_some_and(|text| text.len() > LONG) {
+        value["cut"] = format!("what the budget cuts is shown by {PARTS}").into();
+    }
+    value
+}
+
+/// Expressions that are parts of a value.
+const PARTS: &str = "e.g. p+200 of a pointer to text, v[200..300] of an array";
 
 /// A value. Used by `debug_write` too.
 pub fn value(report: &ValueReport) -> Value {
+    let shown = report.shown.value.as_deref();
+    let unknown = report.shown.unknown.as_deref();
     Value::Object(object([
         ("variable", json!(report.expression)),
         ("type", json!(report.short_type())),
-        ("value", json!(report.shown.value)),
-        ("unknown", json!(report.shown.unknown)),
+        ("value", json!(shown.map(words::in_values))),
+        ("unknown", json!(unknown.map(words::of_tools))),
         ("staleSince", json!(report.shown.stale_since)),
         ("address", json!(report.shown.address)),
         ("note", json!(report.note.as_deref().map(words::of_tools))),
@@ -151,7 +171,7 @@ fn shortened(report: &ValueReport) -> Value {
     match report.shown.left_out.as_deref() {
         None => Value::Null,
         Some(part) if part.is_empty() || part == report.expression => {
-            "whole: true shows all; a later part is shown by e.g. p+200 of a pointer, v[200] of an array".into()
+            format!("whole: true shows all; a later part is shown by {PARTS}").into()
         }
         Some(part) => format!("whole: true shows all; or read {part}").into(),
     }

@@ -71,13 +71,15 @@ impl Tool for Session {
                 None => {
                     let id = context.session()?;
                     to_now(context, id);
-                    ended(&context.ask::<verbs::Stop>(id, &Nothing {})?)
+                    let reply = context.ask::<verbs::Stop>(id, &Nothing {})?;
+                    Ok(ended(context, &reply))
                 }
             },
             Action::Detach => {
                 let id = context.session()?;
                 to_now(context, id);
-                ended(&context.ask::<Detach>(id, &Nothing {})?)
+                let reply = context.ask::<Detach>(id, &Nothing {})?;
+                Ok(ended(context, &reply))
             }
             Action::Restart => {
                 let id = context.session()?;
@@ -90,18 +92,23 @@ impl Tool for Session {
     }
 }
 
-/// Interrupts a program of which every instruction is recorded.
+/// Ends a program of which every instruction is recorded.
 fn stop_recorder(context: &Context, name: &str) -> Result<Answer, Failure> {
     let here = std::env::current_dir().unwrap_or_default();
     let recording = with_suffix(&here.join(name));
-    let stopped = context.gateway.recorders.stop(&recording, context.cancel());
-    match stopped? {
+    let recorders = &context.gateway.recorders;
+    if !recorders.is_known(&recording) {
+        let message = format!("no program is recorded into {name} with full");
+        return Err(Failure::new(Code::NotRunning, message)
+            .hint(r#"debug_session {"action": "list"} shows sessions and recordings"#));
+    }
+    match recorders.stop(&recording, context.cancel())? {
         Some(told) => launch::of_recorder(context, &recording, Some(&told)),
-        None => {
-            let message = format!("no program is recorded into {name} with full, or it still runs");
-            Err(Failure::new(Code::NotRunning, message)
-                .hint(r#"debug_session {"action": "list"} shows sessions and recordings"#))
-        }
+        None => Ok(launch::still(
+            context,
+            &recording,
+            "the program has ended, and its recording is being written: debug_wait".to_owned(),
+        )),
     }
 }
 
@@ -165,8 +172,10 @@ fn paged(recordings: Vec<Value>, newest: Vec<Value>, older: Vec<Value>, cursor: 
     }
 }
 
-fn ended(reply: &EndReply) -> Result<Answer, Failure> {
-    Ok(Answer::Object(object([
+/// Describes the end of a session, which the daemon has closed: calls that name none mean its recording from now on.
+fn ended(context: &Context, reply: &EndReply) -> Answer {
+    context.current.left(&reply.recording);
+    Answer::Object(object([
         ("sessionId", json!(reply.session)),
         ("status", json!("exited")),
         ("exit", json!(reply.exit.text)),
@@ -174,7 +183,7 @@ fn ended(reply: &EndReply) -> Result<Answer, Failure> {
         ("events", json!(reply.events)),
         ("calls", json!(reply.calls)),
         ("incomplete", json!(reply.incomplete)),
-    ])))
+    ]))
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use server::protocol::Failure;
-use server::verbs::{Await, AwaitArgs};
+use server::protocol::{Code, Failure};
+use server::session::StateWord;
+use server::verbs::{Await, AwaitArgs, Nothing, Status};
 
 use super::launch::of_recorder;
 use super::target::seconds;
@@ -27,7 +28,7 @@ pub struct Args {
 
 impl Tool for Wait {
     const NAME: &'static str = "debug_wait";
-    const DOC: &'static str = "Wait for the next stop or the end of a live program, or for the end of one of which every instruction is recorded. Returns status paused, exited, or after timeoutMs running; it changes nothing.";
+    const DOC: &'static str = "Wait for the next stop or the end of a live program, or for the end of one of which every instruction is recorded. Returns status paused, exited, recorded (a recording, which has ended), or after timeoutMs running; it changes nothing.";
     const READ_ONLY: bool = true;
     const ABOUT: About = About::Session;
     type Args = Args;
@@ -40,7 +41,7 @@ impl Tool for Wait {
         context.waits();
         if context.whose.session_id.is_none()
             && let Some(recording) = context.current.recording()
-            && context.gateway.recorders.is_running(&recording)
+            && context.gateway.recorders.is_known(&recording)
         {
             let patience = Duration::from_secs_f64(seconds(args.timeout_ms));
             let recorders = &context.gateway.recorders;
@@ -48,7 +49,20 @@ impl Tool for Wait {
             return of_recorder(context, &recording, told.as_ref());
         }
         let session = context.session()?;
-        let report = context.ask::<Await>(session, &wait)?;
-        Ok(Answer::Object(shape::motion(context, &report)?))
+        match context.ask::<Await>(session, &wait) {
+            Err(refused) if refused.code == Code::NotAllowed => recorded(context, session, refused),
+            report => Ok(Answer::Object(shape::motion(context, &report?)?)),
+        }
+    }
+}
+
+/// Describes the session of a recording, for whose end there is no wait.
+fn recorded(context: &Context, session: Option<u32>, refused: Failure) -> Result<Answer, Failure> {
+    let status = context.ask::<Status>(session, &Nothing {})?;
+    match &*status.sessions {
+        [report] if report.status == StateWord::Recorded => {
+            Ok(Answer::Object(shape::session(report)))
+        }
+        _ => Err(refused),
     }
 }

@@ -8,6 +8,7 @@ mod rows;
 
 use crate::answer::Stopper;
 use crate::error::Result;
+use crate::functions::ret;
 use crate::session::Session;
 use functions::Matching;
 use question::Question;
@@ -105,7 +106,12 @@ pub enum Refused {
     TextOfCalls,
     /// Only calls have a duration.
     DurationOfEvents,
+    /// A text has so many bytes, which is more than [`LONGEST_TEXT`].
+    LongText(usize),
 }
+
+/// Bytes of a filter's text at most. The names of templates may be long; longer patterns take seconds.
+pub const LONGEST_TEXT: usize = 1 << 16;
 
 /// Why no row was found, as far as that can be known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +137,7 @@ pub struct Page {
 pub struct Finding {
     question: Question,
     function: Option<TextFilter>,
+    returned: Option<ReturnFilter>,
     is_about_debuggers: bool,
 }
 
@@ -143,6 +150,7 @@ impl Finding {
         Ok(Finding {
             question: Question::of(filters)?,
             function: filters.function.clone(),
+            returned: filters.return_value.clone(),
             is_about_debuggers: filters.kinds == ["write"],
         })
     }
@@ -159,6 +167,7 @@ impl Finding {
     ) -> Result<Page> {
         let asking = Asking { session, begun };
         let is_known = self.select_functions(&asking)?;
+        self.select_results(session);
         let rows = self.question.ask(&asking, first, limit)?.rows;
         let mut total = first + rows.len();
         if rows.len() == limit {
@@ -190,6 +199,17 @@ impl Finding {
             _ => found.by_id(),
         });
         Ok(!found.is_empty())
+    }
+
+    /// Adds the condition on what calls returned.
+    fn select_results(&mut self, session: &Session) {
+        let Some(filter) = &self.returned else {
+            return;
+        };
+        let functions = session.definitions().functions();
+        let as_text = functions.filter(|function| ret::has_numbers_as_text(function));
+        let as_text: Vec<u32> = as_text.map(|function| function.id).collect();
+        filter.add(&as_text, &mut self.question.conditions);
     }
 
     fn other_writes(&self, asking: &Asking<'_>) -> Result<Option<Nothing>> {

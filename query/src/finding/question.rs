@@ -3,7 +3,7 @@
 use store::columns::EventKind;
 
 use super::rows::{Asking, Rows};
-use super::{Detail, Filters, Order, Refused, ReturnFilter, TextFilter, quoted};
+use super::{Detail, Filters, LONGEST_TEXT, Order, Refused, ReturnFilter, TextFilter, quoted};
 use crate::error::Result;
 
 /// The events, and as events the notes that were added to the recording later.
@@ -27,6 +27,9 @@ pub(super) struct Question {
 
 impl Question {
     pub(super) fn of(filters: &Filters) -> std::result::Result<Question, Refused> {
+        if let Some(len) = too_long(filters) {
+            return Err(Refused::LongText(len));
+        }
         let known: Vec<&str> = EventKind::ALL.iter().map(|kind| kind.name()).collect();
         let is_known = |kind: &str| ["call", "enter"].contains(&kind) || known.contains(&kind);
         if let Some(kind) = filters.kinds.iter().find(|kind| !is_known(kind)) {
@@ -133,6 +136,21 @@ impl Question {
             all(&self.conditions)
         )
     }
+}
+
+/// Returns the length of a filter's text that is too long.
+fn too_long(filters: &Filters) -> Option<usize> {
+    let Filters {
+        function,
+        source_file,
+        args,
+        text,
+        ..
+    } = filters;
+    let texts = [function, source_file, args, text].into_iter().flatten();
+    let texts = texts.flat_map(|filter| [&filter.equals, &filter.contains, &filter.matches]);
+    let longest = texts.flatten().map(String::len).max();
+    longest.filter(|len| *len > LONGEST_TEXT)
 }
 
 fn calls(filters: &Filters) -> std::result::Result<Question, Refused> {
@@ -256,9 +274,6 @@ fn common(filters: &Filters, seq: &str) -> Vec<String> {
             filter.add(column, &mut conditions);
         }
     }
-    if let Some(returned) = &filters.return_value {
-        returned.add(&mut conditions);
-    }
     let numbers = [
         ("tid", "=", filters.thread_id.map(i128::from)),
         ("ts_ns", ">=", filters.times.0.map(i128::from)),
@@ -336,7 +351,8 @@ impl TextFilter {
 }
 
 impl ReturnFilter {
-    fn add(&self, conditions: &mut Vec<String>) {
+    /// Adds the conditions on a table of calls or events. `as_text`: the functions whose numbers only a text may tell.
+    pub(super) fn add(&self, as_text: &[u32], conditions: &mut Vec<String>) {
         match self.is_null {
             Some(true) => conditions.push(format!("not ({IS_KNOWN})")),
             Some(false) => conditions.push(IS_KNOWN.to_owned()),
@@ -348,7 +364,7 @@ impl ReturnFilter {
             (">", self.greater_than),
         ];
         for (sign, number) in bounds {
-            conditions.extend(number.map(|number| returned(sign, number)));
+            conditions.extend(number.map(|number| returned(sign, number, as_text)));
         }
     }
 }
@@ -358,11 +374,17 @@ const IS_KNOWN: &str = "case when ret is not null then true when ret_f is not nu
     when ret_text is not null then true else false end";
 
 /// The condition that what a call returned is less than a number, the same or greater. What does not fit in `ret` and `ret_f`, as an
-/// unsigned number of 2^63 or more, is known as text.
-fn returned(sign: &str, number: i128) -> String {
+/// unsigned number of 2^63 or more, is known as text, which takes long: only those of some functions are made.
+fn returned(sign: &str, number: i128, as_text: &[u32]) -> String {
+    let ids: Vec<String> = as_text.iter().map(u32::to_string).collect();
+    let has_none = match ids.is_empty() {
+        true => "true".to_owned(),
+        false => format!("function_id not in ({})", ids.join(", ")),
+    };
     format!(
         "case when ret is not null then ret {sign} {number} \
          when ret_f is not null then ret_f {sign} {number} \
+         when {has_none} then false \
          when ret_text ~ '^-?[0-9]+$' then try_cast(ret_text as decimal(38,0)) {sign} {number} \
          else try_cast(ret_text as double) {sign} {number} end"
     )
@@ -404,29 +426,36 @@ mod tests {
 
     #[test]
     fn numbers_that_do_not_fit_in_ret_are_compared() {
-        let returned = |filter| {
-            sql(&Filters {
-                return_value: Some(filter),
-                ..Filters::default()
-            })
+        let returned = |filter: ReturnFilter, as_text: &[u32]| {
+            let mut conditions = Vec::new();
+            filter.add(as_text, &mut conditions);
+            all(&conditions)
         };
-        let asked = returned(ReturnFilter {
+        let top = ReturnFilter {
             equals: Some(i128::from(u64::MAX - 1)),
             ..ReturnFilter::default()
-        });
-        let asked = asked.unwrap();
+        };
+        let asked = returned(top.clone(), &[3, 7]);
         for part in [
             "ret = 18446744073709551614",
             "ret_f = 18446744073709551614",
+            "when function_id not in (3, 7) then false when ret_text",
             "try_cast(ret_text as decimal(38,0)) = 18446744073709551614",
         ] {
             assert!(asked.contains(part), "{asked}");
         }
-        let asked = returned(ReturnFilter {
+        // No text is made if none may be a number.
+        let asked = returned(top, &[]);
+        assert!(
+            asked.contains("when true then false when ret_text"),
+            "{asked}"
+        );
+        let unknown = ReturnFilter {
             is_null: Some(true),
             ..ReturnFilter::default()
-        });
-        assert!(asked.unwrap().contains("where not (case when ret is not"));
+        };
+        let asked = returned(unknown, &[]);
+        assert!(asked.starts_with("not (case when ret is not"), "{asked}");
     }
 
     #[test]
@@ -490,6 +519,16 @@ mod tests {
             (
                 kinds(&["colour"]),
                 Refused::UnknownKind("colour".to_owned()),
+            ),
+            (
+                Filters {
+                    function: Some(TextFilter {
+                        equals: Some("x".repeat(LONGEST_TEXT + 1)),
+                        ..TextFilter::default()
+                    }),
+                    ..Filters::default()
+                },
+                Refused::LongText(LONGEST_TEXT + 1),
             ),
         ] {
             assert_eq!(sql(&asked), Err(expected));

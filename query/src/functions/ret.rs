@@ -102,6 +102,16 @@ impl Reading {
     }
 }
 
+/// Returns whether a function may return a number that neither `ret` nor `ret_f` holds, as one of 2^63 or more: only the text tells it.
+pub fn has_numbers_as_text(function: &FunctionDef) -> bool {
+    let is_none = matches!(
+        function.ret,
+        ValueKind::Void | ValueKind::Struct { .. } | ValueKind::Pointer
+    );
+    let reading = Reading::of(function);
+    !is_none && matches!(reading, Reading::Absent | Reading::Unsigned { shift: 0 })
+}
+
 /// Which of the two columns a [`Ret`] computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Column {
@@ -331,21 +341,46 @@ mod tests {
             (&ValueKind::Unknown, None, Reading::Signed { shift: 0 }),
             (&ValueKind::Void, Some(RetPlace::Nowhere), Reading::Absent),
         ] {
-            let function = FunctionDef {
-                id: 0,
-                module: 0,
-                svma: 0,
-                size: 0,
-                name: "f".into(),
-                linkage: "f".into(),
-                file: None,
-                line: None,
-                params: Vec::new(),
-                ret: kind.clone(),
-                params_known: true,
-                ret_place: place,
-            };
+            let function = function(kind, place);
             assert_eq!(Reading::of(&function), expected, "{kind:?} {place:?}");
+        }
+    }
+
+    fn function(kind: &ValueKind, place: Option<RetPlace>) -> FunctionDef {
+        FunctionDef {
+            id: 0,
+            module: 0,
+            svma: 0,
+            size: 0,
+            name: "f".into(),
+            linkage: "f".into(),
+            file: None,
+            line: None,
+            params: Vec::new(),
+            ret: kind.clone(),
+            params_known: true,
+            ret_place: place,
+        }
+    }
+
+    #[test]
+    fn only_numbers_without_a_column_are_told_by_a_text() {
+        let int = |bytes, signed| ValueKind::Int { bytes, signed };
+        let rax = Some(RetPlace::Rax);
+        for (kind, place, expected) in [
+            (int(8, false), rax, true),
+            (int(16, true), Some(RetPlace::Registers), true),
+            (int(4, true), Some(RetPlace::Unknown), true),
+            (ValueKind::Float { bytes: 16 }, Some(RetPlace::X87), true),
+            (int(8, true), rax, false),
+            (int(4, false), rax, false),
+            (ValueKind::Float { bytes: 8 }, Some(RetPlace::Xmm0), false),
+            (ValueKind::Void, Some(RetPlace::Nowhere), false),
+            (ValueKind::Struct { bytes: 8 }, rax, false),
+            (ValueKind::Pointer, Some(RetPlace::Memory), false),
+        ] {
+            let told = has_numbers_as_text(&function(&kind, place));
+            assert_eq!(told, expected, "{kind:?} {place:?}");
         }
     }
 

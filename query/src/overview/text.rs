@@ -251,7 +251,7 @@ impl Overview {
 
     fn deadlocks(&self) -> Option<Section> {
         let waiters = self.deadlocks.iter().flatten();
-        let lines: Vec<String> = waiters.map(waiter).collect();
+        let lines: Vec<String> = waiters.map(waiter).flat_map(wrapped).collect();
         let heading = "Deadlock: each of these threads waited for the next one's lock, the last for the first's";
         (!lines.is_empty()).then(|| Section::new(heading, 4, lines))
     }
@@ -311,9 +311,10 @@ impl Overview {
         if threads.total < 2 {
             return None;
         }
+        let told = threads.told.iter().map(thread).flat_map(wrapped);
         Some(Section {
             missing: threads.total - threads.told.len() as u64,
-            ..Section::new("Threads", 2, threads.told.iter().map(thread).collect())
+            ..Section::new("Threads", 2, told.collect())
         })
     }
 
@@ -340,7 +341,8 @@ impl Overview {
     }
 
     fn unusual_lines(&self) -> Option<Section> {
-        let lines: Vec<String> = self.unusual.iter().map(unusual).collect();
+        let lines = self.unusual.iter().map(unusual).flat_map(wrapped);
+        let lines: Vec<String> = lines.collect();
         (!lines.is_empty()).then(|| Section::new("Unusual", 2, lines))
     }
 }
@@ -396,6 +398,28 @@ fn fit(sections: &mut Vec<Section>, max_lines: usize) {
                 break;
             }
         }
+    }
+}
+
+/// Breaks a line that is too long between two of its parts: the last words often matter most. What does not fit on two lines is cut
+/// later.
+fn wrapped(line: String) -> Vec<String> {
+    if width(&escaped(&line)) <= COLUMNS {
+        return vec![line];
+    }
+    let ends = line.char_indices().zip(line.chars().skip(1));
+    let ends = ends.filter(|((_, mark), next)| matches!(mark, ',' | ';') && *next == ' ');
+    let halves = ends.map(|((at, _), _)| {
+        let rest = format!("    {}", &line[at + 2..]);
+        (line[..=at].to_owned(), rest)
+    });
+    let fits = |half: &str| width(&escaped(half)) <= COLUMNS;
+    let last = halves
+        .filter(|(first, rest)| fits(first) && fits(rest))
+        .last();
+    match last {
+        Some((first, rest)) => vec![first, rest],
+        None => vec![line],
     }
 }
 
@@ -512,6 +536,23 @@ mod tests {
         fit(&mut all, 12);
         let left: Vec<(usize, u64)> = all.iter().map(|s| (s.lines.len(), s.missing)).collect();
         assert_eq!(left, [(1, 0), (3, 6), (4, 0)]);
+    }
+
+    #[test]
+    fn a_long_line_is_broken_where_the_last_words_stay() {
+        let long = "x".repeat(80);
+        let lines = wrapped(format!(
+            "  1 ({long}) waits for 0x10, seq 7; 2 took it in move (app.c:3)"
+        ));
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[0].ends_with(", seq 7;"), "{lines:?}");
+        assert_eq!(lines[1], "    2 took it in move (app.c:3)");
+        let short = "  1 waits, seq 7".to_owned();
+        assert_eq!(wrapped(short.clone()), [short]);
+        // It has no parts, or one that is too long.
+        for long in ["x".repeat(200), format!("x, {}", "y".repeat(200))] {
+            assert_eq!(wrapped(long.clone()), [long]);
+        }
     }
 
     #[test]

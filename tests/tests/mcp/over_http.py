@@ -94,6 +94,13 @@ try:
         await asked("debug_write", targets=[{"variable": "tempo", "value": 90}], **of)
         end = await asked("debug_continue", **of)
         assert end["status"] == "exited" and end["exitCode"] == 0, end
+        # The end of a session is answered as a success, and the scheme is spelt as one likes.
+        place = urllib.parse.urlsplit(address)
+        connection = http.client.HTTPConnection(place.hostname, place.port, timeout=60)
+        headers = {"Authorization": f"bearer {token}", "Mcp-Session-Id": session}
+        connection.request("DELETE", place.path, headers=headers)
+        ended = connection.getresponse()
+        assert ended.status == 204, (ended.status, ended.read())
 
     async def main():
         headers = {"Authorization": f"Bearer {token}"}

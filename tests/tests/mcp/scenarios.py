@@ -1,6 +1,8 @@
 """Whole investigations by tools alone. Usage: scenarios.py NAME ARGUMENTS..."""
 
+import asyncio
 import json
+import os
 import re
 import sys
 
@@ -559,7 +561,16 @@ async def launched(tools, program, source):
     stopped = await tools("debug_session", action="stop", recording="slept")
     assert stopped["status"] == "recorded" and stopped["recording"] == running["recording"], stopped
     last = await tools("debug_goto", to="last", recording="slept")
-    assert "SIGINT" in last["event"], last
+    assert "SIGKILL" in last["event"], last
+    # One that ignores signals, too.
+    script = "trap '' INT TERM; mkfifo deaf; read x < deaf"
+    running = await tools("debug_launch", program="/bin/sh", args=["-c", script], full=True, recording="deaf", timeoutMs=500)
+    assert running["status"] == "running", running
+    while not os.path.exists("deaf"):
+        await asyncio.sleep(0.05)
+    stopped = await tools("debug_session", action="stop", recording="deaf")
+    assert stopped["status"] == "recorded" and '"to": "last"' in stopped["next"], stopped
+    assert stopped["signal"] == "SIGKILL", stopped
 
     # Meanwhile calls without a name mean this program, and no earlier one; waiting for it is a call like any other.
     short = await tools("debug_launch", program="/bin/sleep", args=["4"], full=True, recording="short", timeoutMs=500)

@@ -1,6 +1,5 @@
 """What tools do with a program that they start or attach to. Usage: started.py NAME ARGUMENTS..."""
 
-import json
 import os
 import subprocess
 import sys
@@ -146,6 +145,8 @@ async def blocks(tools, program):
     # The finished recording tells the same.
     afterwards = await tools.text("debug_object", recording=recording, address=address)
     assert "malloc" in afterwards and "free" in afterwards, afterwards
+    # It is asked about its end, where the block is free.
+    assert f"Before: 100 bytes at {address}" in afterwards, afterwards
     call = (await tools("debug_query", recording=recording, function={"equals": "given"}, limit=1))["events"][0]
     then = await tools.text("debug_object", recording=recording, address=address, at=call["seq"])
     assert then.startswith(f"At event {call['seq']}, {address} is the first byte of a block of 100 bytes"), then
@@ -255,13 +256,20 @@ async def running(tools, program, folder):
     assert done["status"] == "exited", done
     # The session is gone, and its recording is not.
     await tools("debug_session", action="stop", **of)
-    for named in ({}, of):
-        error = await tools.refused("debug_state", **named)
-        assert error["code"] == "NO_SESSION", error
-        asked = json.dumps({"recording": launched["recording"]}, separators=(",", ":"))
-        assert error["hint"].startswith(f"its recording can still be asked: debug_overview {asked}"), error
-        assert error["details"]["recording"] == launched["recording"], error
-    await tools.text("debug_overview", recording=launched["recording"])
+    error = await tools.refused("debug_state", **of)
+    assert error["code"] == "NO_SESSION", error
+    # Calls that name nothing mean the recording.
+    await tools.text("debug_overview")
+    for tool, arguments in (
+        ("debug_state", {"at": "last"}),
+        ("debug_history", {"expression": "total"}),
+        ("debug_source", {"location": "twice"}),
+        ("debug_read", {"targets": [{"variable": "1 + 1"}]}),
+        ("debug_note", {"text": "the end"}),
+    ):
+        await tools.text(tool, **arguments)
+    waited = await tools("debug_wait")
+    assert waited["status"] == "recorded" and waited["recording"] == launched["recording"], waited
 
 
 async def places(tools, program, source):

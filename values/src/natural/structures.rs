@@ -2,11 +2,30 @@
 
 use super::{Renderer, SAME};
 use crate::render::{RenderOptions, absent, field_name, is_number, render_shortened, unknown};
-use debuginfo::Certainty;
+use debuginfo::location::ValuePlace;
 use debuginfo::types::{Language, Role, Type, TypeKind};
 use debuginfo::value::{Look, Value, ValueError, ada, inside, variants};
+use debuginfo::{Certainty, Unknown};
+
+/// Larger values are not read byte by byte, to find whether one of the bytes is known.
+const MOST_BYTES: u64 = 512;
 
 impl<'a> Renderer<'a> {
+    /// Returns why a value in memory is unknown, if none of its bytes is known.
+    pub(super) fn unknown_throughout(&self, value: &Value) -> Option<Unknown> {
+        let why = value.bytes.as_ref().err()?;
+        let ValuePlace::Memory(start) = &value.place else {
+            return None;
+        };
+        let size = value.ty.size()?;
+        if !(1..=MOST_BYTES).contains(&size) {
+            return None;
+        }
+        let machine = self.alone().machine;
+        let is_known = |at: u64| machine.memory(start.wrapping_add(at), &mut [0]).is_ok();
+        (!(0..size).any(is_known)).then(|| why.clone())
+    }
+
     pub(super) fn aggregate(&mut self, value: &Value, ty: &Type, depth: usize) {
         if ty.is_declaration() {
             return self.push("<incomplete type>");
