@@ -94,7 +94,8 @@ pub use model::{
 pub use module::{Module, OpenOptions};
 pub use own_code::is_library_source;
 pub use scope::{
-    Described, Variable, global_names, has_variable, returned, type_names, variables_at,
+    Described, FullName, Variable, full_names_of_globals, full_names_of_types, global_names,
+    has_variable, returned, variables_at,
 };
 pub use separate::{build_id_of, debuginfod_cache};
 pub use shared_modules::shared_module;

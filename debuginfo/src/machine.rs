@@ -349,6 +349,12 @@ pub trait Machine {
         behind.is_some_and(|behind| behind.is_before_frame(event))
     }
 
+    /// Returns whether the innermost call has returned. Its registers are then those of its start, and which instruction was its
+    /// last is not known: only parameters, as passed, and what lies at one place in the whole function have a value.
+    fn has_returned(&self) -> bool {
+        self.behind().is_some_and(|behind| behind.has_returned())
+    }
+
     /// Returns rdi where the call that has just returned began, if that was recorded.
     fn first_argument(&self) -> Option<u64> {
         self.behind()?.first_argument()

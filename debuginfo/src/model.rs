@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::machine::Register;
+
 /// An address in an ELF file, as stated by its headers and symbols (not an address in a process).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Svma(pub u64);
@@ -188,6 +190,19 @@ pub enum RetReg {
     Xmm0,
     /// xmm1.
     Xmm1,
+}
+
+impl RetReg {
+    /// Returns the register.
+    #[must_use]
+    pub fn register(self) -> Register {
+        match self {
+            RetReg::Rax => Register::RAX,
+            RetReg::Rdx => Register::RDX,
+            RetReg::Xmm0 => Register::XMM0,
+            RetReg::Xmm1 => Register(Register::XMM0.0 + 1),
+        }
+    }
 }
 
 /// The place of a returned value just after the return instruction.

@@ -5,6 +5,16 @@ use std::fmt;
 use crate::ast::{BinaryOp, CharKind, Expr, ExprKind, Literal, Suffix, TypeName};
 use crate::parse::words::is_special;
 
+impl Expr {
+    /// Returns the expression for a message: a name alone is written as in the program.
+    pub(crate) fn told(&self) -> String {
+        match &self.kind {
+            ExprKind::Name(name) => name.clone(),
+            _ => self.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {

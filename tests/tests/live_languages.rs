@@ -74,7 +74,14 @@ end program
             ("One%NEXT%v(2)", "2"),
             ("one.next.v(3)", "3"),
             ("x % 2", "1"),
+            ("sell == shop::sell", "true"),
         ],
+    );
+    live.ask(&["set", "B(2)", "7.5"]);
+    live.ask(&["set", "shop::counts(-1)", "11"]);
+    prints(
+        &live,
+        &[("b", "{1.5, 7.5}"), ("counts", "{11, 20, 30, 40}")],
     );
 }
 

@@ -71,6 +71,30 @@ pub(crate) fn why_unsettled(module: &Arc<Module>, id: DieId) -> Option<&'static 
     why.unwrap_or(Some("its description cannot be read"))
 }
 
+/// Returns whether the place of the variable `id`, or its value, depends on the instruction that runs or on registers.
+pub(crate) fn depends_on_instruction(module: &Arc<Module>, id: DieId) -> bool {
+    let depends = with_session(module.entries(), id, |session, die| {
+        let chain = session.chain(die);
+        let mut stated = chain
+            .iter()
+            .map(|die| (die, session.attr(die, dw::DW_AT_location)));
+        let Some((at, value)) = stated.find_map(|(die, value)| Some((die, value?))) else {
+            return false;
+        };
+        let Some(expression) = value.exprloc_value() else {
+            return true;
+        };
+        let mut operations = expression.operations(at.unit.encoding());
+        while let Ok(Some(operation)) = operations.next() {
+            if let Operation::Register { .. } | Operation::RegisterOffset { .. } = operation {
+                return true;
+            }
+        }
+        false
+    });
+    depends.unwrap_or(true)
+}
+
 /// Returns whether the linker removed the global variable `id`, so that only the debug information still has it.
 pub(crate) fn is_removed(module: &Arc<Module>, id: DieId) -> bool {
     let address = with_session(module.entries(), id, |session, die| {

@@ -30,7 +30,9 @@ use crate::types::{DieId, Type, constant, with_session};
 use crate::value::{SeenRegister, Value};
 pub(crate) use dynamic::decided;
 use evaluate::Evaluator;
-pub(crate) use fixed::{FixedPlace, fixed_place, is_removed, why_unsettled};
+pub(crate) use fixed::{
+    FixedPlace, depends_on_instruction, fixed_place, is_removed, why_unsettled,
+};
 use frame::MAX_CALLERS;
 pub use frame::at_frame;
 pub(crate) use stored::{Stored, stored, why_item};

@@ -340,19 +340,6 @@ pub fn global_names(space: &AddressSpace, limit: usize) -> Vec<String> {
     names.into_iter().collect()
 }
 
-/// Lists names of types of the program and its libraries, but not of system libraries. Sorted alphabetically, without
-/// namespaces, and at most `limit` for each module.
-#[must_use]
-pub fn type_names(space: &AddressSpace, limit: usize) -> Vec<String> {
-    let own = space.modules().iter().filter(|mapped| !mapped.is_system);
-    let names = own.flat_map(|Mapped { module, .. }| {
-        let index = module.types().index();
-        index.types(module.entries(), limit)
-    });
-    let names: BTreeSet<String> = names.collect();
-    names.into_iter().collect()
-}
-
 fn in_module(module: &Arc<Module>, name: &str) -> Vec<(u8, Variable)> {
     let known = module.variables();
     let found = known.called(name, || read(module, name));

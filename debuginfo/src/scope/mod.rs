@@ -3,6 +3,7 @@
 mod compiled;
 mod enclosing;
 mod enumerators;
+mod full_names;
 mod functions;
 mod globals;
 mod hidden_result;
@@ -35,11 +36,12 @@ use crate::value::Value;
 pub use compiled::{CompiledAs, compiled_as};
 pub use enclosing::{Enclosing, enclosing, frame_base, static_link};
 pub use enumerators::{enumerators, has_enumerator, local_enumerators};
+pub use full_names::{FullName, full_names_of_globals, full_names_of_types};
 pub(crate) use functions::function_at;
 pub use functions::{classes_at, function_type, language_at, scope_at};
 pub use functions::{is_external, is_virtual, unit_of_function};
 pub use globals::{defines, globals_of, globals_of_file, is_in_file, rivals, unit_at};
-pub use globals::{global, global_names, globals, static_member, type_names};
+pub use globals::{global, global_names, globals, static_member};
 pub(crate) use imports::reach;
 pub use imports::{Imported, imported};
 pub use known::Described;
@@ -48,12 +50,15 @@ pub use local_types::local_type;
 pub use locals::{has_variable, variables_at};
 pub use locals::{variable_at, variables_of, variables_of_copy};
 pub use modules::split_module;
-pub use returned::{result_type, returned};
+pub use returned::{result, result_type, returned};
 pub use templates::{outer_template_value, template_type, template_value};
 pub use vtables::trait_object_type;
 
 /// Why a variable that is only declared has no value.
 const UNDEFINED: &str = "it is declared here, and no loaded module defines it";
+/// Why a variable whose place changes during a call has no value once the call has returned.
+const RETURNED: &str =
+    "the call has returned, and where this variable was at its last instruction is not recorded";
 /// Bytes of a register.
 const WORD: u64 = 8;
 
@@ -193,6 +198,12 @@ impl Variable {
         let fixed = self.fixed(site);
         if let Some(address) = fixed.and_then(|place| place.address(site, &self.module)) {
             return Value::at(ty, address, site.machine);
+        }
+        if !self.is_parameter
+            && site.machine.has_returned()
+            && location::depends_on_instruction(&self.module, self.id)
+        {
+            return Value::unknown(ty, Unknown::because(RETURNED));
         }
         let located = location::locate(site, &self.module, self.id, self.function, &ty, 0);
         Value::read(ty, located.place, site.machine).reached_by(located.certainty)

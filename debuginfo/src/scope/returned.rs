@@ -15,6 +15,24 @@ use crate::module::Module;
 use crate::types::{DieId, Language, Type, with_session};
 use crate::value::Value;
 
+/// Returns the type of what the function whose first instruction is at `entry` returns, and where it leaves that. `Ok(None)`
+/// means that it returns nothing.
+///
+/// # Errors
+/// Nothing describes the function.
+pub fn result(space: &AddressSpace, entry: u64) -> Result<Option<(Type, RetPlace)>, Unknown> {
+    let undescribed = || Unknown::because("nothing describes the function");
+    let mapped = space.at(entry).ok_or_else(undescribed)?;
+    let svma = mapped.svma(entry);
+    let module = &mapped.module;
+    let id = function_at(module, svma).ok_or_else(undescribed)?;
+    let list = &module.functions().list;
+    let at = list.binary_search_by_key(&svma, |function| function.svma);
+    let function = &list[at.map_err(|_| undescribed())?];
+    let ty = stated_type(module, id).filter(|_| function.ret_place != RetPlace::None);
+    Ok(ty.map(|ty| (ty, function.ret_place)))
+}
+
 /// Reads the return value of the function whose first instruction is at `entry`. `machine` is the thread just after the
 /// return. `Ok(None)` means that the function returns nothing.
 ///
@@ -25,21 +43,13 @@ pub fn returned(
     machine: &dyn Machine,
     entry: u64,
 ) -> Result<Option<Value>, Unknown> {
-    let undescribed = || Unknown::because("nothing describes the function");
-    let mapped = space.at(entry).ok_or_else(undescribed)?;
-    let svma = mapped.svma(entry);
-    let module = &mapped.module;
-    let id = function_at(module, svma).ok_or_else(undescribed)?;
-    let list = &module.functions().list;
-    let at = list.binary_search_by_key(&svma, |function| function.svma);
-    let function = &list[at.map_err(|_| undescribed())?];
-    let Some(ty) = stated_type(module, id) else {
+    let Some((ty, place)) = result(space, entry)? else {
         return Ok(None);
     };
     let size = ty.size().unwrap_or(0);
-    let place = match function.ret_place {
+    let place = match place {
         RetPlace::None => return Ok(None),
-        RetPlace::Regs(first, None) => ValuePlace::Register(register(first)),
+        RetPlace::Regs(first, None) => ValuePlace::Register(first.register()),
         RetPlace::Regs(first, Some(second)) => {
             let (second, from) = second;
             let from = u64::from(from);
@@ -101,15 +111,6 @@ fn stated_type(module: &Arc<Module>, function: DieId) -> Option<Type> {
     Some(Type::at(module, stated.flatten()?))
 }
 
-fn register(of: RetReg) -> Register {
-    match of {
-        RetReg::Rax => Register::RAX,
-        RetReg::Rdx => Register::RDX,
-        RetReg::Xmm0 => Register::XMM0,
-        RetReg::Xmm1 => Register(Register::XMM0.0 + 1),
-    }
-}
-
 fn piece(of: RetReg, bytes: u64) -> Piece {
-    Piece::new(ValuePlace::Register(register(of)), 0, bytes * 8)
+    Piece::new(ValuePlace::Register(of.register()), 0, bytes * 8)
 }

@@ -95,10 +95,13 @@ impl Index {
         self.names_where(entries, limit, |kind| kind == EntryKind::Variable)
     }
 
-    /// Returns the names of some types of the module outside functions, at most `limit`, without namespaces.
-    pub(crate) fn types(&self, entries: &Entries, limit: usize) -> Vec<String> {
-        let is_type = |kind| matches!(kind, EntryKind::Tagged | EntryKind::Named);
-        self.names_where(entries, limit, is_type)
+    /// Returns the DIEs of the kinds that `is_wanted` names, outside functions.
+    pub(crate) fn ids(&self, is_wanted: impl Fn(EntryKind) -> bool) -> impl Iterator<Item = DieId> {
+        let wanted = self
+            .entries
+            .iter()
+            .filter(move |entry| is_wanted(entry.kind));
+        wanted.map(|entry| entry.id)
     }
 
     fn names_where(

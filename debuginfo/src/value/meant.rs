@@ -17,6 +17,8 @@ pub struct Meant {
     pub always: u128,
     /// They do if the flag is set: the number of its bit, and these bits.
     pub held: Option<(u32, u128)>,
+    /// Those that always mean an address.
+    pub pointers: u128,
 }
 
 impl Meant {
@@ -30,6 +32,7 @@ impl Meant {
 
     fn add(&mut self, other: Meant) {
         self.always |= other.always;
+        self.pointers |= other.pointers;
         // Of two such values, neither is compared.
         self.held = match (self.held, other.held) {
             (Some(_), Some(_)) => Some((0, 0)),
@@ -74,7 +77,15 @@ impl Walk {
                 }
                 Some(meant)
             }
-            _ => marked(first, ty.size()?.checked_mul(8)?),
+            kind => {
+                let own = marked(first, ty.size()?.checked_mul(8)?)?;
+                let is_pointer = matches!(
+                    kind,
+                    TypeKind::Pointer | TypeKind::Reference | TypeKind::RvalueReference
+                );
+                let pointers = if is_pointer { own.always } else { 0 };
+                Some(Meant { pointers, ..own })
+            }
         }
     }
 
@@ -85,16 +96,19 @@ impl Walk {
         first: u64,
         depth: usize,
     ) -> Option<Meant> {
-        let mut always = u128::MAX;
-        let mut is_empty = true;
+        let mut common: Option<Meant> = None;
         for member in members {
-            always &= self.member(member, first, depth)?.always;
-            is_empty = false;
+            let own = self.member(member, first, depth)?;
+            let (always, pointers) = common.map_or((u128::MAX, u128::MAX), |common| {
+                (common.always, common.pointers)
+            });
+            common = Some(Meant {
+                always: always & own.always,
+                pointers: pointers & own.pointers,
+                held: None,
+            });
         }
-        Some(Meant {
-            always: if is_empty { 0 } else { always },
-            held: None,
-        })
+        Some(common.unwrap_or_default())
     }
 
     fn members(&mut self, members: &[Member], first: u64, depth: usize) -> Option<Meant> {
@@ -121,8 +135,8 @@ impl Walk {
             }
             let flag = u32::try_from(first.checked_add(at.checked_mul(8)?)?).ok()?;
             meant.add(Meant {
-                always: 0,
                 held: Some((flag, bits)),
+                ..Meant::default()
             });
         }
         Some(meant)
@@ -155,6 +169,6 @@ fn marked(first: u64, count: u64) -> Option<Meant> {
     };
     Some(Meant {
         always: mask,
-        held: None,
+        ..Meant::default()
     })
 }

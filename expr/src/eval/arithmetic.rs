@@ -7,13 +7,20 @@ use crate::eval::operand::{Operand, number_value, pointer_value};
 use crate::eval::{Answer, EvalError, Evaluator};
 use crate::number::{self, IntKind, Number, compares, ordered};
 use debuginfo::Certainty;
-use debuginfo::types::{Type, TypeKind};
+use debuginfo::scope::language_at;
+use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::Value;
 
 impl Evaluator<'_> {
     pub(super) fn unary(&self, op: UnaryOp, of: &Value, at: Span) -> Answer<Value> {
         if op == UnaryOp::Not {
-            let answer = Number::Bool(!self.truth(of, at)?);
+            let of = self.settled(of, at)?;
+            let answer = match self.operand(&of, at)? {
+                Operand::Number(Number::Integer(number)) if self.is_complemented(&of.ty) => {
+                    Number::integer(number.kind, !number.raw())
+                }
+                _ => Number::Bool(!self.truth(&of, at)?),
+            };
             return Ok(number_value(answer, of.certainty));
         }
         match self.operand(of, at)? {
@@ -27,6 +34,15 @@ impl Evaluator<'_> {
                 format!("\"{}\" is not for {}", op.symbol(), of.ty.name()),
             )),
         }
+    }
+
+    /// Returns whether `!` turns all bits of a value of the type: that of a whole number in Rust.
+    pub(super) fn is_complemented(&self, ty: &Type) -> bool {
+        let language = || match language_at(self.site) {
+            Language::Other => ty.language(),
+            language => language,
+        };
+        matches!(ty.strip().kind(), TypeKind::Integer { .. }) && language() == Language::Rust
     }
 
     pub(super) fn binary(

@@ -1,9 +1,11 @@
 //! Assignments: converts a place and a value to the bytes to write.
 
 use crate::ast::{CastKind, Expr, ExprKind, Span, UnaryOp};
-use crate::eval::operand::Operand;
+use crate::eval::convert::without_place;
+use crate::eval::operand::{Operand, int_kind, stands_for_target, type_name};
 use crate::eval::strings::is_character;
-use crate::eval::{Answer, Context, EvalError, Evaluator, is_type, with_evaluator};
+use crate::eval::{Answer, Context, EvalError, Evaluator, base_type, is_type, with_evaluator};
+use crate::number::IntKind;
 use crate::parse::{Assignment, parse_with};
 use debuginfo::location::ValuePlace;
 use debuginfo::types::{Type, TypeKind};
@@ -52,7 +54,42 @@ pub fn assign_value(
     })
 }
 
+/// Returns the bytes of an expression's value as one of type `ty`, by the conversions that C makes for `return`.
+///
+/// # Errors
+/// The expression has no value, or none that becomes one of the type.
+pub fn bytes_as(expr: &Expr, ty: &Type, context: &Context<'_>) -> Result<Vec<u8>, EvalError> {
+    with_evaluator(context, |evaluator| {
+        let value = evaluator.value(expr)?;
+        evaluator.bytes_as(&value, ty, expr.at)
+    })
+}
+
 impl Evaluator<'_> {
+    fn bytes_as(&self, value: &Value, ty: &Type, at: Span) -> Answer<Vec<u8>> {
+        let stripped = ty.strip();
+        let kind = stripped.kind();
+        if matches!(kind, TypeKind::Reference | TypeKind::RvalueReference) {
+            let object = value
+                .unreferenced(&self.look)
+                .map_err(|e| self.unusable(value, e, at))?;
+            let target = stripped.target().unwrap_or_else(|| stripped.clone());
+            let is_same = target.strip().name() == object.ty.strip().name();
+            let address = object.address().filter(|_| is_same);
+            let address = address.ok_or_else(|| without_place(&target, at))?;
+            return Ok(address.to_le_bytes().to_vec());
+        }
+        if stands_for_target(&stripped) {
+            return self.reference(&stripped, value, at);
+        }
+        if let Some(bytes) = self.converted(value, &stripped, at)? {
+            return Ok(bytes);
+        }
+        let settled = self.settled(value, at)?;
+        let bytes = encode_value(ty, &settled);
+        bytes.map_err(|e| self.unusable(&settled, e, at))
+    }
+
     /// Evaluates the target of an assignment, which must have a place.
     fn place(&self, expr: &Expr) -> Answer<Value> {
         let is_place = matches!(
@@ -63,13 +100,14 @@ impl Evaluator<'_> {
                 | ExprKind::Index { .. }
                 | ExprKind::Unary(UnaryOp::Deref, _)
         );
-        if !is_place {
-            let error = EvalError::new(expr.at, format!("{expr} cannot be assigned to"));
+        let element = self.element_written_as_call(expr)?;
+        if !is_place && element.is_none() {
+            let error = EvalError::new(expr.at, format!("{} cannot be assigned to", expr.told()));
             return Err(
                 error.with_hint("give a variable, a register, a member, an element or *pointer")
             );
         }
-        let value = self.value(expr)?;
+        let value = element.map_or_else(|| self.value(expr), Ok)?;
         if value.is_optimized_out() {
             return Err(optimized_out(expr));
         }
@@ -77,6 +115,21 @@ impl Evaluator<'_> {
         value
             .unreferenced(&self.look)
             .map_err(|e| self.unusable(&value, e, expr.at))
+    }
+
+    /// Returns an element as Fortran and Ada write it: `mat(2, 1)`.
+    fn element_written_as_call(&self, expr: &Expr) -> Answer<Option<Value>> {
+        let ExprKind::Call {
+            function,
+            arguments,
+        } = &expr.kind
+        else {
+            return Ok(None);
+        };
+        match self.value(function) {
+            Ok(array) => self.indexed(&array, arguments, function.at),
+            Err(_) => Ok(None),
+        }
     }
 
     /// Returns the writes that give `place`, written as `target`, the value `value`, written as `expr`.
@@ -96,7 +149,10 @@ impl Evaluator<'_> {
             return text_writes(&room, &place.ty, &text)
                 .map_err(|why| EvalError::new(expr.at, why));
         }
-        let bytes = self.bytes_for(place, value, expr)?;
+        let bytes = match &target.kind {
+            ExprKind::Register(_) => self.bytes_for_register(place, value, expr)?,
+            _ => self.bytes_for(place, value, expr)?,
+        };
         self.writes(target, place, &bytes)
     }
 
@@ -104,6 +160,9 @@ impl Evaluator<'_> {
     fn as_it_is(&self, target: &Expr, place: &Value, text: &str) -> Option<Vec<Write>> {
         if let Some(room) = self.room(place, target.at).ok()? {
             return text_writes(&room, &place.ty, text.as_bytes()).ok();
+        }
+        if stands_for_target(&place.ty) {
+            return None;
         }
         let characters = text_for(&place.ty.strip(), text.as_bytes());
         let bytes = characters.or_else(|_| encode(&place.ty, text)).ok()?;
@@ -130,6 +189,9 @@ impl Evaluator<'_> {
         if let Some(text) = text {
             return text_for(&ty, text).map_err(|why| EvalError::new(at, why));
         }
+        if stands_for_target(&ty) {
+            return self.reference(&ty, value, at);
+        }
         let operand = self.operand(value, at)?;
         let scalar = matches!(ty.kind(), TypeKind::Pointer | TypeKind::Bool);
         if scalar && !matches!(operand, Operand::Other) {
@@ -141,6 +203,32 @@ impl Evaluator<'_> {
         let settled = self.settled(value, at)?;
         let bytes = encode_value(&place.ty, &settled);
         bytes.map_err(|e| self.unusable(&settled, e, at))
+    }
+
+    /// As [`Evaluator::bytes_for`]. The bits of a register have no sign, though it is shown unsigned: -1 sets them all.
+    fn bytes_for_register(&self, place: &Value, value: &Value, expr: &Expr) -> Answer<Vec<u8>> {
+        let settled = self.settled(value, expr.at)?;
+        let is_signed = int_kind(&settled.ty).is_some_and(|kind| kind.signed);
+        let is_negative = is_signed && settled.as_integer().is_ok_and(|number| number < 0);
+        let kind = int_kind(&place.ty).filter(|kind| is_negative && !kind.signed);
+        let Some(kind) = kind else {
+            return self.bytes_for(place, value, expr);
+        };
+        let signed = type_name(IntKind {
+            signed: true,
+            ..kind
+        });
+        let bytes = encode_value(&base_type(signed), &settled);
+        bytes.map_err(|e| self.unusable(&settled, e, expr.at))
+    }
+
+    /// Returns the bytes of another pointer for one that stands for its target. A number is meant for the target.
+    fn reference(&self, ty: &Type, value: &Value, at: Span) -> Answer<Vec<u8>> {
+        if value.kind() == TypeKind::Pointer {
+            return self.own_bytes(value, at);
+        }
+        let message = format!("{} is no address for {}", value.ty.name(), ty.name());
+        Err(EvalError::new(at, message).with_hint("write what it refers to: *name"))
     }
 
     fn writes(&self, expr: &Expr, place: &Value, bytes: &[u8]) -> Answer<Vec<Write>> {
@@ -191,7 +279,10 @@ fn optimized_out(expr: &Expr) -> EvalError {
             _ => break,
         };
     }
-    let message = format!("Variable '{root}' is optimized out at this PC. Recompile with -O0.");
+    let message = format!(
+        "Variable '{}' is optimized out at this PC. Recompile with -O0.",
+        root.told()
+    );
     EvalError::new(expr.at, message)
 }
 

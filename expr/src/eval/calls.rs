@@ -67,7 +67,7 @@ impl Evaluator<'_> {
         {
             return Ok(not_called(Some(result)));
         }
-        let calls = self.callable(&function.to_string(), at)?;
+        let calls = self.callable(&function.told(), at)?;
         let target = match (&function.kind, target) {
             (ExprKind::Name(name), Err(error)) if error.missing == Some(Missing::Elsewhere) => {
                 let (entry, file) = self.only_elsewhere(name).ok_or(error)?;
@@ -77,7 +77,7 @@ impl Evaluator<'_> {
             (_, target) => target?,
         };
         let values = self.values(arguments)?;
-        let result = calls.call(&function.to_string(), &target, &values);
+        let result = calls.call(&function.told(), &target, &values);
         result.map_err(|why| EvalError::new(at, why))
     }
 
@@ -93,7 +93,7 @@ impl Evaluator<'_> {
 
     /// Returns the element of an array whose language writes indexes like arguments: `mat(2, 1)`. In Ada an access value
     /// stands for the array that it leads to.
-    fn indexed(&self, of: &Value, indexes: &[Expr], at: Span) -> Answer<Option<Value>> {
+    pub(super) fn indexed(&self, of: &Value, indexes: &[Expr], at: Span) -> Answer<Option<Value>> {
         let value = of
             .unreferenced(&self.look)
             .map_err(|e| self.unusable(of, e, at))?;

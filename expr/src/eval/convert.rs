@@ -1,7 +1,7 @@
 //! Explicit conversions.
 
 use crate::ast::{CastKind, Expr, ExprKind, Span};
-use crate::eval::operand::{Operand, int_kind};
+use crate::eval::operand::{Operand, int_kind, stands_for_target};
 use crate::eval::ranks::is_reference;
 use crate::eval::{Answer, EvalError, Evaluator, Wants, failed};
 use crate::number::Number;
@@ -124,9 +124,24 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Returns the bytes of a pointer itself. For a type, any will do.
+    pub(super) fn own_bytes(&self, value: &Value, at: Span) -> Answer<Vec<u8>> {
+        self.note(value.certainty);
+        self.compute_with(value);
+        match value.known_bytes() {
+            Ok(bytes) => Ok(bytes.to_vec()),
+            Err(_) if self.wants.get() == Wants::Type => Ok(vec![0; 8]),
+            Err(error) => Err(self.unusable(value, error, at)),
+        }
+    }
+
     /// Returns the bytes of a number or pointer, converted to another number or pointer type.
-    fn converted(&self, value: &Value, ty: &Type, at: Span) -> Answer<Option<Vec<u8>>> {
+    pub(super) fn converted(&self, value: &Value, ty: &Type, at: Span) -> Answer<Option<Vec<u8>>> {
         let kind = ty.kind();
+        // A reference becomes a pointer with its address, not with the number that it stands for.
+        if kind == TypeKind::Pointer && stands_for_target(&value.ty) {
+            return self.own_bytes(value, at).map(Some);
+        }
         let is_scalar = matches!(kind, TypeKind::Pointer | TypeKind::Float | TypeKind::Bool);
         if !is_scalar && int_kind(ty).is_none() {
             return Ok(None);
@@ -173,7 +188,7 @@ fn impossible(from: &Type, to: &Type, at: Span) -> EvalError {
     EvalError::meaningless(at, message)
 }
 
-fn without_place(ty: &Type, at: Span) -> EvalError {
+pub(super) fn without_place(ty: &Type, at: Span) -> EvalError {
     let message = format!("it is not in memory, so no {}& can refer to it", ty.name());
     EvalError::new(at, message)
 }

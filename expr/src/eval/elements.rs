@@ -2,7 +2,7 @@
 
 use crate::BinaryOp;
 use crate::ast::{Expr, ExprKind, Span};
-use crate::eval::operand::{Operand, is_rust_reference};
+use crate::eval::operand::{Operand, stands_for_target};
 use crate::eval::strings::presented;
 use crate::eval::{Answer, EvalError, Evaluator, Wants};
 use debuginfo::Certainty;
@@ -148,10 +148,10 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Returns whether the type is a Rust reference to something with elements of its own. All other pointers are
+    /// Returns whether the type is a Rust reference to something with elements of its own, or a box of it. All other pointers are
     /// arrays as in C.
     fn refers_to_elements(&self, ty: &Type) -> bool {
-        is_rust_reference(ty)
+        stands_for_target(ty)
             && ty.strip().target().is_some_and(|target| {
                 let kind = target.strip().kind();
                 matches!(kind, TypeKind::Struct | TypeKind::Array | TypeKind::Pointer)

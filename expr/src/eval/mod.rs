@@ -45,7 +45,7 @@ use debuginfo::{
     Unknown,
 };
 
-pub use assign::{assign, assign_value};
+pub use assign::{assign, assign_value, bytes_as};
 pub use calls::miscounted;
 pub use lookup::{argument, argument_count, find_global, find_local, find_type, unknown_name};
 pub use names::nearest;

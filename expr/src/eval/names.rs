@@ -298,11 +298,26 @@ impl Evaluator<'_> {
         if let Some(entry) = imported.next() {
             return Some(entry);
         }
+        if let Some(entry) = self.module_procedure(&near, plain) {
+            return Some(entry);
+        }
         let is_imported = near.iter().any(|m| m.module.imports(plain));
         match is_imported || near.is_empty() {
             true => entry_in(&space.foreign(self.site.lookup_pc), plain),
             false => None,
         }
+    }
+
+    /// Returns the procedure of a Fortran module that its last name alone means, as in `break NAME`: the only one of that name.
+    fn module_procedure(&self, near: &[&Mapped], name: &str) -> Option<u64> {
+        if name.contains("::") || language_at(self.site) != Language::Fortran {
+            return None;
+        }
+        let found = near.iter().flat_map(|m| m.functions_matching(name));
+        let last = |full: &str| full.rsplit_once("::").map(|(_, last)| last.to_owned());
+        let mut fitting = found.filter(|f| last(&f.name).as_deref() == Some(name));
+        let first = fitting.next()?;
+        fitting.next().is_none().then_some(first.entry)
     }
 
     /// Returns whether an expression is the name of a function, and not of a variable.

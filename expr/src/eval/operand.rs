@@ -42,7 +42,7 @@ pub(crate) fn number_value(number: Number, certainty: Certainty) -> Value {
     with(Value::constant(base_type(name), bytes), certainty)
 }
 
-fn type_name(kind: IntKind) -> &'static str {
+pub(super) fn type_name(kind: IntKind) -> &'static str {
     match (kind.signed, kind.bits) {
         (true, 8) => "i8",
         (false, 8) => "u8",
@@ -176,13 +176,13 @@ impl Evaluator<'_> {
         value.as_integer().map_err(|e| self.unusable(value, e, at))
     }
 
-    /// Follows what the language follows implicitly: references, including Rust references to numbers.
+    /// Follows what the language follows implicitly: references, including those of Rust, and its boxes.
     pub(super) fn settled(&self, value: &Value, at: Span) -> Answer<Value> {
         let mut value = value
             .unreferenced(&self.look)
             .map_err(|e| self.unusable(value, e, at))?;
         for _ in 0..4 {
-            if !is_rust_reference(&value.ty) {
+            if !stands_for_target(&value.ty) {
                 break;
             }
             let next = self.target(&value, &self.look);
@@ -240,10 +240,12 @@ impl Evaluator<'_> {
     }
 }
 
-/// Returns whether the type is `&T` or `&mut T`, which Rust compares by the target.
-pub(super) fn is_rust_reference(ty: &Type) -> bool {
+/// Returns whether the type is Rust's `&T`, `&mut T` or `Box<T>`, which stand for their target: it is shown, compared and
+/// computed with.
+pub(super) fn stands_for_target(ty: &Type) -> bool {
     let ty = ty.strip();
+    let is_such = |name: &str| name.starts_with('&') || name.starts_with("alloc::boxed::Box<");
     ty.kind() == TypeKind::Pointer
         && ty.language() == Language::Rust
-        && ty.plain_name().is_some_and(|name| name.starts_with('&'))
+        && ty.plain_name().is_some_and(is_such)
 }

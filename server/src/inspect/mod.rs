@@ -38,7 +38,7 @@ pub use place::{
     MemoryPlace, certain_address, dated_address, evaluate_address, evaluate_place,
     evaluate_place_around, place_of, refuse_constant,
 };
-pub use registers::{RegisterValue, registers};
+pub use registers::{GENERAL as GENERAL_REGISTERS, RegisterValue, registers};
 pub use returned::ReturnedReport;
 pub(crate) use source::of_line_error;
 pub use source::{SourceReport, function_source, line_here, line_source, source_line};
@@ -47,9 +47,9 @@ pub use store::signals::{signal_by_name, signal_name};
 pub(crate) use values::context;
 pub use values::{
     Change, Extent, FrameVariables, Manner, Shown, ValueFormat, ValueReport, VariableReport,
-    arguments, as_assignment, assign, bytes_text, evaluate, evaluate_and_keep, is_meaningless,
-    keep, kept_name, of_other_files, own_variables, parameter_at_entry, place_text, value_of,
-    variables,
+    arguments, as_assignment, assign, bytes_as, bytes_text, evaluate, evaluate_and_keep,
+    is_meaningless, keep, kept_name, of_other_files, own_variables, parameter_at_entry, place_text,
+    value_of, variables,
 };
 
 use crate::protocol::{Code, Failure};

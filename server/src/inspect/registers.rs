@@ -26,7 +26,7 @@ pub struct RegisterValue {
 const FXSAVE_BYTES: usize = 512;
 
 /// The registers shown by default, in gdb's order.
-const GENERAL: [&str; 20] = [
+pub const GENERAL: [&str; 20] = [
     "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
     "r14", "r15", "rip", "rflags", "fs_base", "gs_base",
 ];

@@ -5,7 +5,7 @@ use debuginfo::scope::{Variable, variables_at};
 use debuginfo::types::{Type, TypeKind};
 use debuginfo::value::{Look, Value};
 use debuginfo::{AddressSpace, Certainty, Frame, Machine, at_frame};
-use expr::{Calls, Context, EvalError, Expr, Kept, ParseError};
+use expr::{Calls, Context, EvalError, Expr, ExprKind, Kept, ParseError};
 use serde::{Deserialize, Serialize};
 use values::{Format, RenderOptions, Write, render_shortened};
 
@@ -240,7 +240,24 @@ pub fn as_assignment(text: &str) -> Option<(String, String)> {
         return None;
     }
     let assignment = expr::parse_assignment(text).ok()?;
-    Some((assignment.place.to_string(), assignment.value.to_string()))
+    let place = &assignment.place;
+    let target = match &place.kind {
+        // As the user wrote it.
+        ExprKind::Name(_) => text.get(place.at.start..place.at.end)?.to_owned(),
+        _ => place.to_string(),
+    };
+    Some((target, assignment.value.to_string()))
+}
+
+/// Returns the bytes of an expression's value as one of a type, by the conversions that C makes for `return`.
+///
+/// # Errors
+/// [`Code::EvalFailed`], with the position of the failing part.
+pub fn bytes_as(view: &View<'_>, text: &str, ty: &Type) -> Result<Vec<u8>, Failure> {
+    let context = context(view, None);
+    let expression = parsed(text, &context)?;
+    let bytes = expr::bytes_as(&expression, ty, &context);
+    bytes.map_err(|error| with_near_global(view, text, &error))
 }
 
 /// Returns the variables in scope, innermost scope first; empty if nothing describes the code.

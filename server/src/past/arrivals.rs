@@ -98,8 +98,8 @@ impl Past {
         let from = here.seq + u64::from(direction == Direction::Back && here.steps > 0);
         let event = self.timeline.run(from, &stops, direction);
         let event = event.map_err(|error| of_replay(&error))?;
-        let at_event = event.map(|seq| self.timeline.position(seq)).transpose();
-        let at_event = at_event.map_err(|error| of_replay(&error))?;
+        let at_event = event.map(|seq| self.timeline.position_of(Instant::at(seq)));
+        let at_event = at_event.transpose().map_err(|error| of_replay(&error))?;
         let until = at_event.filter(|_| direction == Direction::Forward);
         let told = self.nearest_break(here, until, direction)?;
         // No write behind the breakpoint, or behind the event, matters.

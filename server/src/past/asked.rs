@@ -15,6 +15,9 @@ use crate::verbs::{moment_of_change, place_of_change};
 /// Events before the first call: loaded modules and the like.
 const MOST_BEFORE_CALLS: u64 = 200_000;
 
+/// Most events after a stop among which a user's writes are looked for.
+const MOST_WRITES: usize = 10_000;
+
 /// What happened to a value after the moment that an answer is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Later {
@@ -76,6 +79,27 @@ impl Past {
             }
         }
         Ok(self)
+    }
+
+    /// Moves from the stop of a live program over what the user wrote there, as far as the program did not run.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn go_over_own_writes(&self) -> Result<(), Failure> {
+        let here = self.position();
+        let mut last = here.seq;
+        for seq in (here.seq + 1..self.timeline.events()).take(MOST_WRITES) {
+            match self.timeline.event(seq).map_err(|e| of_replay(&e))? {
+                Event::Other(event) if event.kind == "write" => last = seq,
+                Event::Other(_) => {}
+                // A function that the user called.
+                Event::Enter(_) | Event::Leave(_) => break,
+            }
+        }
+        if last > here.seq {
+            self.return_to(Position::of_event(last, here.tid));
+        }
+        Ok(())
     }
 
     /// Answers a question about a value: at the current position if the user has chosen one, else at the end of the recording. If the

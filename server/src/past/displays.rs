@@ -14,6 +14,16 @@ impl Past {
         self.displays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Shows what the program whose past this is shows at its stops.
+    pub(crate) fn show_displays(&self, shown: &[Display]) {
+        let read = |display: &Display| {
+            let what = inspect::displayable(&display.expression).ok()?;
+            Some((display.clone(), what))
+        };
+        self.displays()
+            .replace(shown.iter().filter_map(read).collect());
+    }
+
     /// Has an expression shown after every move. The past of a program has none of its own.
     ///
     /// # Errors

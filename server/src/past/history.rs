@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use debuginfo::value::ValueError;
 use expr::Missing;
 use replay::history::{self, Changes, HistoryScope, Progress};
 use replay::{LoggedWrite, Tracked};
@@ -79,6 +80,9 @@ pub struct Change {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_changes: bool,
 }
+
+/// What precedes, in a hint, a command that tells more in a second run.
+pub const SECOND_RUN: &str = "find its writes in a second run: ";
 
 /// Why only the changes of a bit field are told.
 pub(super) const SHARED_BYTES: &str =
@@ -229,7 +233,7 @@ impl Past {
     }
 
     /// Returns whether the event of a change is the write: the program's own, or a user's.
-    fn is_exact(&self, change: &Change) -> Result<bool, Failure> {
+    pub(super) fn is_exact(&self, change: &Change) -> Result<bool, Failure> {
         if change.is_write {
             return Ok(true);
         }
@@ -275,7 +279,9 @@ impl Past {
         }
         let here = self.position();
         self.must_be_told_apart(expression, here, false)?;
-        let reply = self.changes_from(expression, manner, here, is_interrupted, wanted)?;
+        let reply = self
+            .changes_from(expression, manner, here, is_interrupted, wanted)
+            .map_err(|failure| self.behind_null(failure, expression))?;
         if reply.known_at > 0 || !reply.changes.is_empty() {
             return Ok(reply);
         }
@@ -336,6 +342,36 @@ impl Past {
         match self.why_never(expression, here)? {
             Some(failure) => Ok(Some(failure)),
             None => self.why_in_outer_calls(expression, here, is_interrupted),
+        }
+    }
+
+    /// Says of a pointer that no event shows but as null when that was, and which second run would tell more: it may have been set
+    /// since.
+    fn behind_null(&self, failure: Failure, expression: &str) -> Failure {
+        let null = ValueError::Null.to_string();
+        if failure.code != Code::EvalFailed || !failure.message.starts_with(&null) {
+            return failure;
+        }
+        let told = self.at_end_unless_chosen(|here| {
+            let found = self.look_at(here, frames_for(expression), |looked| {
+                inspect::evaluate(&looked.view(), expression, Manner::of_many(false), None)
+            });
+            Ok((found.err(), self.how_to_log(expression, here)))
+        });
+        let (now, command) = told.unwrap_or_default();
+        let failure = now
+            .filter(|now| now.message.starts_with(&null))
+            .unwrap_or(failure);
+        let failure = match failure.message == null {
+            true => failure,
+            false => Failure {
+                message: format!("{}; what it was later is not recorded", failure.message),
+                ..failure
+            },
+        };
+        match command {
+            Some(command) => failure.hint(format!("{SECOND_RUN}{command}")),
+            None => failure,
         }
     }
 
@@ -403,7 +439,9 @@ impl Past {
             return self.last_instruction_to_write(expression, manner, here);
         }
         self.must_be_told_apart(expression, here, true)?;
-        let reply = self.last_change_at(expression, manner, here, is_interrupted)?;
+        let reply = self
+            .last_change_at(expression, manner, here, is_interrupted)
+            .map_err(|failure| self.behind_null(failure, expression))?;
         if reply.after.as_ref().is_some_and(|after| after.is_write) {
             return Ok(reply);
         }
@@ -517,7 +555,7 @@ impl Past {
             is_exact: false,
             is_remapped: false,
             is_unmapped: false,
-            begins_later: false,
+            since: None,
             not_recorded: Vec::new(),
             hint: match is_exact || again.is_some() || is_logged_later {
                 true => None,

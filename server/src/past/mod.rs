@@ -41,7 +41,7 @@ use store::Reader;
 pub use asked::Later;
 pub use breaks::{Break, BreakWanted};
 pub use catches::{CatchWanted, Happened};
-pub use history::Change;
+pub use history::{Change, SECOND_RUN};
 pub use log_lines::{LogLine, LogLines, LogWanted};
 pub(crate) use looked::Looked;
 pub use moves::{CallLine, OutputLine, OutputLines};
@@ -54,7 +54,7 @@ use crate::protocol::{Code, ExpressionFault, Failure};
 use crate::session::{AtStops, LastShown, MAX_FRAMES, Probes};
 
 /// How many outer frames to read: the value of a parameter may be known from the callers' arguments.
-const CALLERS: usize = 16;
+pub(crate) const CALLERS: usize = 16;
 
 /// The current position: an event, a thread and a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -464,8 +464,11 @@ fn in_a_recording(command: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns a verb's name as people write it: `info signals`, `reverse-continue`.
+/// Returns a verb's name as people write it: `info signals`, `reverse-continue`. Other words stay as they are.
 fn spoken(verb: &str) -> String {
+    if verb.contains(' ') {
+        return verb.to_owned();
+    }
     match verb.split_once('_') {
         Some((first @ ("info" | "save"), rest)) => format!("{first} {}", rest.replace('_', "-")),
         _ => verb.replace('_', "-"),

@@ -120,7 +120,9 @@ fn edge(tid: u32, direction: Direction) -> Failure {
 
 /// Names a stretch of the run that was not recorded: `event 12+300 to 13 (3.2 ms)`.
 pub(super) fn unrecorded(gap: &NotRecorded) -> String {
-    let time = duration(gap.nanoseconds);
+    let time = gap
+        .nanoseconds
+        .map_or_else(|| "the rest of the program".to_owned(), duration);
     format!("event {} to {} ({time})", gap.from, gap.until)
 }
 
@@ -168,6 +170,20 @@ impl Past {
         ended(&self.timeline, seq)
     }
 
+    /// Refuses to leave the moment of a core file: what comes before its threads is how they got there, not what they did.
+    pub(super) fn must_have_moments(&self, direction: Direction) -> Result<(), Failure> {
+        if !self.timeline.is_core() {
+            return Ok(());
+        }
+        let side = match direction {
+            Direction::Forward => "later",
+            Direction::Back => "earlier",
+        };
+        let message = format!("a core file shows one moment: there is no {side} event");
+        let hint = "threads lists what else it shows, and thread ID selects one";
+        Err(Failure::new(Code::NoEvent, message).hint(hint))
+    }
+
     /// Moves by a number of events of any thread, 1 by default; by lines, into calls, if every instruction is recorded.
     pub(crate) fn step(
         &self,
@@ -175,6 +191,7 @@ impl Past {
         direction: Direction,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<MotionReport, Failure> {
+        self.must_have_moments(direction)?;
         let count = args.count;
         if self.timeline.has_every_instruction() {
             let walk = match args.instruction {
@@ -247,6 +264,7 @@ impl Past {
         direction: Direction,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<MotionReport, Failure> {
+        self.must_have_moments(direction)?;
         if self.timeline.has_every_instruction() {
             let walk = match args.instruction {
                 true => Walk::InstructionOver,
@@ -281,6 +299,7 @@ impl Past {
         direction: Direction,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<MotionReport, Failure> {
+        self.must_have_moments(direction)?;
         let start = self.position();
         let motion = self.left(direction, is_interrupted)?;
         Ok(match direction {

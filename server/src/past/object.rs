@@ -4,7 +4,7 @@ use debuginfo::Certainty;
 use replay::{Block, CallHead};
 use serde::{Deserialize, Serialize};
 
-use super::{Past, frames_for, of_replay};
+use super::{Past, Position, frames_for, of_replay};
 use crate::inspect;
 use crate::protocol::Failure;
 use crate::session::hex;
@@ -80,11 +80,17 @@ pub struct BlockCall {
 }
 
 impl Past {
-    /// Describes the block that holds an address at event `at`, or at the current moment.
+    /// Describes the block that holds an address at event `at`, or at the moment gone to, or else at the end.
     ///
     /// # Errors The address is invalid, there is no such event, or the recording cannot be read.
     pub(crate) fn object(&self, text: &str, at: Option<u64>) -> Result<ObjectReply, Failure> {
-        let here = self.position_at(at)?;
+        match at {
+            Some(_) => self.object_at(text, self.position_at(at)?),
+            None => self.at_end_unless_chosen(|here| self.object_at(text, here)),
+        }
+    }
+
+    fn object_at(&self, text: &str, here: Position) -> Result<ObjectReply, Failure> {
         let (address, certainty) = match parsed(text) {
             Some(address) => (address, Certainty::Known),
             None => self.look_at(here, frames_for(text), |looked| {

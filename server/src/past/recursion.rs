@@ -3,7 +3,7 @@
 use debuginfo::Frame;
 use replay::history::{Change, Changes, HistoryScope, Progress, Tracked};
 
-use super::{Past, Position, of_replay};
+use super::{Past, Position, SECOND_RUN, of_replay};
 use crate::protocol::{Code, Failure};
 
 /// How many moments are read between two checks for Ctrl-C.
@@ -41,7 +41,7 @@ impl Past {
             here.frame
         );
         let again = self.again_in_full(expression);
-        let again = again.map_or_else(String::new, |again| format!("; or {again}"));
+        let again = again.map_or_else(String::new, |again| format!("; or {SECOND_RUN}{again}"));
         Err(Failure::new(Code::EvalFailed, message).hint(format!("select frame 0: frame 0{again}")))
     }
 
@@ -64,9 +64,7 @@ impl Past {
             "up to here, {expression} is known only in outer calls of a recursion, and this is about the innermost call"
         );
         let again = self.how_to_log(expression, here);
-        let again = again.map_or_else(String::new, |again| {
-            format!("; a second run tells which line writes it: {again}")
-        });
+        let again = again.map_or_else(String::new, |again| format!("; or {SECOND_RUN}{again}"));
         let hint = format!("history {expression} shows the values in all calls{again}");
         Ok(Some(Failure::new(Code::EvalFailed, message).hint(hint)))
     }

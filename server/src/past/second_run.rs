@@ -10,10 +10,12 @@ use super::{Past, Position};
 impl Past {
     /// Returns the command that tells which instructions write a value; `None` if no program can be run again.
     ///
-    /// A global variable that the processor's watchpoints can hold needs no more than they do, nor does a local one that has a place
-    /// in memory in each call. Anything else needs every instruction.
+    /// A global variable that the processor's watchpoints can hold needs no more than they do, nor does what global pointers lead to,
+    /// or a local variable that has a place in memory in each call. Anything else needs every instruction.
     pub(super) fn how_to_log(&self, expression: &str, here: Position) -> Option<String> {
-        let logged = match self.can_be_watched(expression, here) {
+        let can_be_logged =
+            self.can_be_watched(expression, here) || self.can_be_followed(expression, here);
+        let logged = match can_be_logged {
             true => Some(expression.to_owned()),
             false => self.in_each_call(expression, here),
         };
@@ -57,15 +59,20 @@ impl Past {
         captures.any(|capture| capture.strip_prefix("watch ") == Some(expression))
     }
 
-    /// Returns the command that records every instruction, and what to ask there.
+    /// Returns the commands that record every instruction and ask that recording.
     pub(super) fn again_in_full(&self, expression: &str) -> Option<String> {
         let can_run = !self.timeline.is_core() && !self.timeline.has_every_instruction();
         // Only writes to memory can be found.
         let is_register = expression.trim_start().starts_with('$');
         (can_run && !is_register).then(|| {
+            let path = self.path();
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let name = word(&format!("{stem}-full"));
+            // The program may fail, so the second command does not depend on the first.
             format!(
-                "{}, then in that recording: last-write {expression}",
-                self.again_with("--full")
+                "{}; hindsight last-write {name} {}",
+                self.again_with(&format!("--full -o {name}")),
+                quoted(expression)
             )
         })
     }
@@ -110,13 +117,30 @@ impl Past {
         word(&name.to_string_lossy())
     }
 
+    /// Whether global pointers lead to an expression, and watchpoints have room for them and for what they lead to.
+    fn can_be_followed(&self, expression: &str, here: Position) -> bool {
+        let tracked = self.tracked_at(expression, here);
+        let is_global = tracked.is_ok_and(|tracked| tracked.scope() == &HistoryScope::Everywhere);
+        let follows = self.look_at(here, 1, |looked| {
+            let view = looked.view();
+            Ok(recorder::live::follows(
+                expression,
+                view.space,
+                view.machine,
+            ))
+        });
+        is_global && follows.unwrap_or(false)
+    }
+
     /// Whether an expression is a global variable that watchpoints have room for.
     fn can_be_watched(&self, expression: &str, here: Position) -> bool {
         let tracked = self.tracked_at(expression, here);
         let is_global = tracked.is_ok_and(|tracked| tracked.scope() == &HistoryScope::Everywhere);
         is_global
             && self.global_place(expression, here).is_some_and(|place| {
-                let has_room = (1..=MAX_LOGGED_LEN).contains(&place.len);
+                // Watchpoints are aligned words.
+                let watched = place.address % 8 + place.len;
+                let has_room = place.len > 0 && watched <= MAX_LOGGED_LEN;
                 has_room && self.timeline.modules().covers(place.address, here.seq)
             })
     }

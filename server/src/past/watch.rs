@@ -133,6 +133,7 @@ impl Past {
         direction: Direction,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<MotionReport, Failure> {
+        self.must_have_moments(direction)?;
         if self.timeline.has_every_instruction() {
             return self.run_by_instructions(direction);
         }

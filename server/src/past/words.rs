@@ -130,7 +130,7 @@ impl Past {
     /// beginning.
     pub(super) fn call_text(&self, call: &CallHead) -> Result<String, Failure> {
         let words = self.arguments(call)?;
-        let name = self.timeline.name(call);
+        let name = self.timeline.short_name(call);
         let name = without_types(&name);
         let is_raw = words.first().is_some_and(|word| word.is_raw);
         let Some(function) = self.definition(call).filter(|_| !is_raw) else {

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use debuginfo::scope::variables_of;
 use debuginfo::{Frame, Machine, short_name};
 use replay::history::HistoryScope;
-use replay::{CallHead, Instant, Wrote, returns_to};
+use replay::{CallHead, Instant, Tracked, Wrote, returns_to};
 
 use super::history::{SHARED_BYTES, changed_part};
 use super::moves::unrecorded;
@@ -21,6 +22,9 @@ const MOST_COUNTED: usize = 100_000;
 const MOST_SHOWN: usize = 1000;
 /// Most writes to the bytes around a bit field that are searched for one that changes it.
 const MOST_AROUND: usize = 10_000;
+
+/// Ends the name of a stretch that is a call whose end is not known.
+const UP_TO_HERE: &str = ", up to here";
 
 impl Past {
     /// Finds the last instruction before a moment that wrote a value.
@@ -39,16 +43,22 @@ impl Past {
             let now = inspect::evaluate(&view, expression, manner, None)?;
             Ok((place, owner, now, bytes))
         })?;
+        let (span, stretch) = self.span_of(here, owner.as_ref())?;
         let found = self.last_to_change(&place, here.instant())?;
+        // What wrote the memory of a call's own variable before the call was no write to the variable. The caller passes what lies further
+        // up.
+        let call = owner.filter(|owner| place.address < owner.cfa);
+        let begun = call.as_ref().map_or(Instant::at(0), |_| span.0);
+        let found = found.filter(|(wrote, _)| wrote.before >= begun);
         let (wrote, after) = found.unzip();
-        let begins_later = self.timeline.begins_later();
-        let since = wrote.map_or(Instant::at(0), |wrote| wrote.after);
+        let since = wrote.map_or(begun, |wrote| wrote.after);
         let gaps = self.timeline.not_recorded(since, here.instant());
         let gaps = gaps.map_err(|error| of_replay(&error))?;
+        // Behind all that was recorded, nothing is known of the memory.
+        let is_unrecorded = gaps.iter().any(|gap| gap.nanoseconds.is_none());
         let is_remapped = after.as_ref().is_some_and(|after| {
             after.not_recorded.is_none() && bytes.as_ref() != Some(&after.value)
         });
-        let (span, _) = self.span_of(here, owner.as_ref())?;
         let later = match place.bits {
             None => self.instructions_that_write_later(here, &place, span.1, MOST_COUNTED)?,
             Some(_) => {
@@ -63,14 +73,14 @@ impl Past {
             }
         };
         if after.is_none() && place.bits.is_some() {
-            self.refuse_unless_untouched(expression, &place, here, later.as_ref())?;
+            self.refuse_unless_untouched(expression, &place, (begun, here), later.as_ref())?;
         }
         Ok(LastWriteReply {
             expression: expression.to_owned(),
             before: None,
             later,
             is_remapped: is_remapped && gaps.is_empty(),
-            is_unmapped: bytes.is_none(),
+            is_unmapped: bytes.is_none() && !is_unrecorded,
             after,
             now: Some(now.shown),
             again: None,
@@ -78,10 +88,23 @@ impl Past {
             seen_at: None,
             place: None,
             is_exact: true,
-            begins_later: begins_later.map_err(|error| of_replay(&error))?,
+            since: self.told_since(call.is_some(), &stretch)?,
             not_recorded: gaps.iter().map(unrecorded).collect(),
             hint: None,
         })
+    }
+
+    /// Returns what began where a stretch does, if it is not the program.
+    fn told_since(&self, is_of_call: bool, stretch: &str) -> Result<Option<String>, Failure> {
+        if is_of_call {
+            let call = stretch.strip_suffix(UP_TO_HERE).unwrap_or(stretch);
+            return Ok(Some(call.to_owned()));
+        }
+        let begins_later = self
+            .timeline
+            .begins_later()
+            .map_err(|error| of_replay(&error))?;
+        Ok(begins_later.then(|| "recording".to_owned()))
     }
 
     /// Finds the last write to a place before a moment. Of a bit field, one that changed it: other fields share its bytes.
@@ -117,7 +140,7 @@ impl Past {
         &self,
         expression: &str,
         place: &MemoryPlace,
-        here: Position,
+        (since, here): (Instant, Position),
         later: Option<&Later>,
     ) -> Result<(), Failure> {
         let (address, len) = own_bytes(place);
@@ -125,7 +148,7 @@ impl Past {
             .timeline
             .last_write_before(here.instant(), address, len)
             .map_err(|error| of_replay(&error))?;
-        if wrote.is_none() {
+        if wrote.is_none_or(|wrote| wrote.before < since) {
             return Ok(());
         }
         let message = format!(
@@ -224,7 +247,8 @@ impl Past {
         let whole = (Instant::at(0), Instant::at(timeline.last()));
         let Some(frame) = frame else {
             let begins_later = timeline.begins_later().map_err(|error| of_replay(&error))?;
-            let searched = match begins_later {
+            let ends_earlier = timeline.ends_earlier().map_err(|error| of_replay(&error))?;
+            let searched = match begins_later || ends_earlier {
                 true => "what was recorded",
                 false => "the whole run",
             };
@@ -240,7 +264,7 @@ impl Past {
         let begun = timeline.entered(here.instant(), here.tid, (frame.entry, frame.cfa));
         let begun = begun.map_err(|error| of_replay(&error))?;
         let span = (begun.unwrap_or(whole.0), here.instant());
-        Ok((span, format!("this call of {function}, up to here")))
+        Ok((span, format!("this call of {function}{UP_TO_HERE}")))
     }
 
     /// Returns the recorded call with this frame.
@@ -263,6 +287,17 @@ impl Past {
     /// Says what to do about a value that has no place in memory here.
     fn nowhere(&self, expression: &str, here: Position, failure: Failure) -> Failure {
         match self.last_call_with(expression, here) {
+            Some(seq)
+                if failure.code == Code::EvalFailed && self.is_in_registers(expression, here) =>
+            {
+                let name = expr::path_of(expression).map_or_else(
+                    || expression.to_owned(),
+                    |path| expr::without_path(expression, path),
+                );
+                Failure { hint: None, ..failure }.hint(format!(
+                    "it is not always in memory, so see it line by line: goto {seq}, and at each next: print {name}"
+                ))
+            }
             Some(seq) if failure.code == Code::EvalFailed => {
                 Failure { hint: None, ..failure }.hint(format!(
                     "go to the end of its last call up to here: goto {seq}, finish, step-back; then ask again"
@@ -270,6 +305,30 @@ impl Past {
             }
             _ => in_a_register(expression, failure),
         }
+    }
+
+    /// Returns whether the compiler keeps the variable of a function that an expression begins with in a register, or nowhere, at times.
+    fn is_in_registers(&self, expression: &str, here: Position) -> bool {
+        let tracked = self.tracked_at(expression, here).ok();
+        let Some(HistoryScope::Within(functions)) = tracked.as_ref().map(Tracked::scope) else {
+            return false;
+        };
+        let names = expr::path_of(expression).map(|path| expr::without_path(expression, path));
+        let inside = names.unwrap_or_else(|| expression.to_owned());
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let mut words = inside
+            .split(|c: char| !is_word(c))
+            .filter(|word| !word.is_empty());
+        let Some(name) = words.next() else {
+            return false;
+        };
+        let space = self.timeline.modules().space(here.seq);
+        functions.ids.iter().any(|id| {
+            let entry = self.timeline.entry_of(*id, here.seq);
+            let variables = entry.map(|entry| variables_of(&space, entry));
+            let mut variables = variables.into_iter().flatten();
+            variables.any(|one| one.name == name && one.why_unsettled().is_some())
+        })
     }
 
     /// Returns where the last call up to here began of the function whose variable an expression names, if none is open here.

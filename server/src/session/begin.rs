@@ -319,6 +319,10 @@ impl Origin {
         let recording = self.recording();
         let is_started = matches!(target, Target::Spawn { .. });
         let stdin = recording.stdin.as_ref().filter(|_| is_started);
+        let name = match self {
+            Origin::Started(launch) if is_started => launch.argv.first().map(OsString::from),
+            _ => None,
+        };
         Ok(RecordOptions {
             output,
             include: recording.include.clone(),
@@ -330,6 +334,7 @@ impl Origin {
             surroundings: Surroundings {
                 no_aslr: recording.no_aslr,
                 stdin: stdin.map(readable).transpose()?,
+                name,
                 ..Surroundings::default()
             },
             captures: recording.captures()?,

@@ -160,6 +160,8 @@ fn registers(name: &str, parameters: &[Type], arguments: &[Value]) -> Result<Giv
                 let number = values::float(argument).map_err(|error| unusable(&error))?;
                 given.floats.push(match wanted.size() {
                     Some(8) => number.to_bits(),
+                    // Where no parameter has a type, a float is passed as a double (C11, 6.5.2.2).
+                    Some(4) if index >= parameters.len() => number.to_bits(),
                     Some(4) => u64::from((number as f32).to_bits()),
                     _ => return Err(unusable(&"a long double cannot be passed")),
                 });
@@ -255,4 +257,29 @@ fn value(ty: Option<Type>, returned: &Returned) -> Result<Value, Diagnostic> {
     };
     bytes.truncate(usize::try_from(size).unwrap_or(bytes.len()));
     Ok(Value::constant(ty, bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use debuginfo::types::builtin;
+
+    use super::*;
+
+    #[test]
+    fn a_float_without_a_parameter_is_passed_as_a_double() {
+        let float = builtin("float").expect("a type of C");
+        let argument = Value::constant(float.clone(), 2.5_f32.to_le_bytes().to_vec());
+        let arguments = [argument.clone(), argument];
+        let given = registers("f", &[float], &arguments).expect("they are passed");
+        let single = u64::from(2.5_f32.to_bits());
+        assert_eq!(given.floats, [single, 2.5_f64.to_bits()]);
+    }
+
+    #[test]
+    fn a_short_without_a_parameter_keeps_its_sign() {
+        let short = builtin("short").expect("a type of C");
+        let argument = Value::constant(short, (-300_i16).to_le_bytes().to_vec());
+        let given = registers("f", &[], &[argument]).expect("it is passed");
+        assert_eq!(given.integers, [-300_i64 as u64]);
+    }
 }

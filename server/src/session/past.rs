@@ -75,6 +75,7 @@ impl LiveSession {
         if let Some(exact) = self.exact_past() {
             let last = exact.timeline().last();
             exact.go_to(last)?;
+            exact.show_displays(&self.live.displays());
             return Ok(exact);
         }
         // If the recording can no longer be written, show what it contains.
@@ -94,6 +95,7 @@ impl LiveSession {
         drop(opened);
         let tid = self.stopped().ok().map(|stop| stop.tid as u32);
         past.go_to_last_stop(tid)?;
+        past.show_displays(&self.live.displays());
         Ok(past)
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Style, Text, Verb, Word, locals, show};
 use crate::inspect::{self, Manner, StackReport, VariableReport, View};
-use crate::past::Past;
+use crate::past::{CALLERS, Past};
 use crate::protocol::Failure;
 use crate::quantity::count;
 use crate::session::{LiveSession, Session};
@@ -180,7 +180,7 @@ fn recorded(past: &Past, args: &BacktraceArgs) -> Result<Vec<ThreadStack>, Failu
         (false, None) => vec![past.position().tid],
     };
     let stack = |tid: u32| {
-        past.look_at(past.position_of(tid), args.frames() + 1, |looked| {
+        past.look_at(past.position_of(tid), args.frames_and_callers(), |looked| {
             let trace = &looked.moment.trace;
             let mut stack = described(&looked.view(), &trace.backtrace, args);
             for frame in &mut stack.frames {
@@ -211,8 +211,7 @@ fn of_thread(
     stop: Stop,
     args: &BacktraceArgs,
 ) -> Result<ThreadStack, Failure> {
-    // One extra frame shows whether there are more.
-    let moment = session.moment_of(stop, args.frames().saturating_add(1))?;
+    let moment = session.moment_of(stop, args.frames_and_callers())?;
     Ok(ThreadStack {
         thread: moment.stop.tid,
         stack: described(&moment.view(), &moment.backtrace, args),
@@ -226,6 +225,11 @@ impl BacktraceArgs {
             Some(_) => DEEPEST,
             None => self.limit.unwrap_or(LIMIT).max(1),
         }
+    }
+
+    /// Returns the number of frames to read. The callers of those shown tell whether there are more, and what arguments were.
+    fn frames_and_callers(&self) -> usize {
+        self.frames().saturating_add(CALLERS)
     }
 
     /// Returns how many of `all` frames are passed over.

@@ -237,6 +237,7 @@ impl<'a> Call<'a> {
         match self.target()? {
             Session::Live(session) => {
                 let past = self.past_of(&session)?;
+                past.go_over_own_writes()?;
                 session.select_frame_in(&past, expression)?;
                 Ok(past)
             }

@@ -16,7 +16,8 @@ pub struct Disassemble;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DisassembleArgs {
-    /// A function, an address, or an expression with an address as its value. Default: the frame's position.
+    /// A function, an address, or an expression with an address as its value; `A,+N` and `A,B` for the bytes from there on.
+    /// Default: the frame's position.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// How many instructions. Default: the whole function.
@@ -46,7 +47,7 @@ impl Command for Disassemble {
             "at",
             "LOCATION",
             Form::Text,
-            "A function or an address [default: the current line]",
+            "A function or an address, or a range of code: $pc,+32 [default: the current line]",
         )
         .optional(),
         Word::new(
@@ -86,18 +87,70 @@ impl Command for Disassemble {
 }
 
 fn code(view: &View<'_>, args: &DisassembleArgs) -> Result<CodeReport, Failure> {
-    let (address, certainty) = match &args.at {
-        None => (view.frame()?.lookup_pc, Certainty::Known),
-        Some(text) => match function(view.space, text) {
-            Some(entry) => (entry, Certainty::Known),
-            None => memory::dated_address(view, text)?,
-        },
+    let range = args.at.as_deref().and_then(range);
+    let (address, certainty) = match (&args.at, range) {
+        (None, _) => (view.frame()?.lookup_pc, Certainty::Known),
+        (Some(_), Some((from, _))) => place(view, from)?,
+        (Some(text), None) => place(view, text)?,
     };
-    let found = code_at(view, args, address).map_err(|failure| memory::dated(failure, certainty));
+    let found = match range {
+        Some((_, to)) => code_between(view, args, address, to),
+        None => code_at(view, args, address),
+    };
+    let found = found.map_err(|failure| memory::dated(failure, certainty));
     Ok(CodeReport {
         stale_since: memory::oldest(None, certainty),
         ..found?
     })
+}
+
+/// Returns the address of a function, or the one that an expression has as its value.
+fn place(view: &View<'_>, text: &str) -> Result<(u64, Certainty), Failure> {
+    match function(view.space, text) {
+        Some(entry) => Ok((entry, Certainty::Known)),
+        None => memory::dated_address(view, text),
+    }
+}
+
+/// Splits `A,B` at the comma that no parentheses enclose.
+fn range(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_i32;
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '[' | '<' => depth += 1,
+            '>' if before == '-' => {}
+            ')' | ']' | '>' => depth -= 1,
+            ',' if depth == 0 => return Some((text[..at].trim(), text[at + 1..].trim())),
+            _ => {}
+        }
+        before = c;
+    }
+    None
+}
+
+/// The instructions that begin before `to`: an address, or `+` and a number of bytes.
+fn code_between(
+    view: &View<'_>,
+    args: &DisassembleArgs,
+    from: u64,
+    to: &str,
+) -> Result<CodeReport, Failure> {
+    let end = match to.strip_prefix('+') {
+        Some(bytes) => from.saturating_add(memory::dated_address(view, bytes)?.0),
+        None => place(view, to)?.0,
+    };
+    // An instruction has at least one byte.
+    let most = usize::try_from(end.saturating_sub(from)).unwrap_or(usize::MAX);
+    let count = args.count.map_or(most, |count| count.min(most));
+    let current = view.frames.get(view.frame).map(|frame| frame.pc);
+    let mut found =
+        inspect::disassemble(view.space, view.machine, from, count, current, args.source)?;
+    let address = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
+    found
+        .instructions
+        .retain(|one| address(&one.address).is_some_and(|at| at < end));
+    Ok(found)
 }
 
 fn code_at(view: &View<'_>, args: &DisassembleArgs, address: u64) -> Result<CodeReport, Failure> {
@@ -124,4 +177,20 @@ fn function(space: &AddressSpace, name: &str) -> Option<u64> {
         false => Vec::new(),
     };
     places.first().map(|place| place.entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_has_a_comma_of_its_own() {
+        assert_eq!(range("$pc,+32"), Some(("$pc", "+32")));
+        assert_eq!(range("f, f + 8"), Some(("f", "f + 8")));
+        assert_eq!(range("f(int, char),+8"), Some(("f(int, char)", "+8")));
+        assert_eq!(range("p->code,+8"), Some(("p->code", "+8")));
+        for one in ["f", "f(int, char)", "ns::f<int, char>"] {
+            assert_eq!(range(one), None, "{one}");
+        }
+    }
 }

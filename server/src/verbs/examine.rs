@@ -61,7 +61,7 @@ const LONGEST_TEXT: usize = 200;
 
 impl Verb for Examine {
     const NAME: &'static str = "x";
-    const DOC: &'static str = "Show memory as numbers, texts or instructions: x/4xw &table\n\n  x/4xw &table   four words in hexadecimal\n  x/8xb $sp      eight bytes\n  x/s name       the text there\n  x/5i $pc       five instructions\n  x/-2xw &table  the two words before\n\nAfter the slash come a count, a format (x d u o t a c f s i) and a unit size (b 1, h 2, w 4, g 8 bytes); the defaults are 1, x and w. Without an address, x continues where it stopped, in the same format; at the prompt, so does an empty Enter. $_ is the address of the last unit shown, $__ is its contents.";
+    const DOC: &'static str = "Show memory as numbers, texts or instructions: x/4xw &table\n\n  x/4xw &table   four words in hexadecimal\n  x/8xb $sp      eight bytes\n  x/s name       the text there\n  x/5i $pc       five instructions\n  x/-2xw &table  the two words before\n\nAfter the slash come a count, a format (x d u o t a c f s i) and a unit size (b 1, h 2, w 4, g 8 bytes); the defaults are 1, x and w, and for f the size of the numbers there, or else the last one. Without an address, x continues where it stopped, in the same format; at the prompt, so does an empty Enter. $_ is the address of the last unit shown, $__ is its contents.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;
@@ -76,13 +76,17 @@ impl Verb for Examine {
             format => format,
         };
         let asked = asked(format.as_deref().unwrap_or_default())?;
-        let began = session.last_shown().began;
+        let (began, was_shown) = {
+            let shown = session.last_shown();
+            (shown.began, shown.format.is_some())
+        };
         let reply = call.look(frames_for(&args.at), |view| {
             let (address, certainty) = match (goes_on, began) {
                 (true, Some(began)) => (began, last(view)?.certainty),
                 (true, None) => behind_last(view)?,
                 (false, _) => memory::dated_address(view, &args.at)?,
             };
+            let asked = sized(view, asked, &args.at, was_shown);
             let found = match asked.letter {
                 'i' if asked.is_backwards => instructions_before(view, address, asked.count),
                 'i' => instructions(view, address, asked.count),
@@ -155,6 +159,16 @@ fn asked(text: &str) -> Result<Units, Failure> {
         Failure::bad_request(why)
             .hint("write x/4xw: how many, then one of x d u o t a c f s i, then one of b h w g")
     })
+}
+
+/// The units with the size that floating-point numbers have at an address, unless it is stated.
+fn sized(view: &View<'_>, asked: Units, at: &str, was_shown: bool) -> Units {
+    let last = view.kept.find("_").ok().filter(|_| was_shown);
+    let last = last.and_then(|last| last.ty.target()?.size());
+    let is_open = asked.letter == 'f' && !asked.has_size && !at.trim().is_empty();
+    let value = is_open.then(|| inspect::value_of(view, at).ok()).flatten();
+    let last = last.map_or(asked.bytes, |size| usize::try_from(size).unwrap_or(8));
+    asked.at(value.as_ref().map(|value| &value.ty), last)
 }
 
 /// The format alone. After `x/-4xw`, `x` shows one unit, as in gdb.

@@ -13,7 +13,7 @@ pub struct InfoTypes;
 /// The reply of `info_types`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InfoTypesReply {
-    /// The names, sorted, without namespaces.
+    /// The names, sorted, with the namespaces and classes around them.
     pub types: Vec<String>,
     /// How many follow after these.
     pub left_out: usize,
@@ -24,7 +24,7 @@ const MAX_TYPES: usize = 1 << 20;
 
 impl Verb for InfoTypes {
     const NAME: &'static str = "info_types";
-    const DOC: &'static str = "List the types whose names match a regular expression\n\n  info types order     info types\nThose of the program and its own libraries. ptype shows the members of one.";
+    const DOC: &'static str = "List the types whose names match a regular expression\n\n  info types order     info types ^shop::     info types\nThose of the program and its own libraries. ptype shows the members of one.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     type Args = ListingArgs;
@@ -33,8 +33,9 @@ impl Verb for InfoTypes {
     fn run(call: &Call<'_>, args: ListingArgs) -> Result<InfoTypesReply, Failure> {
         let pattern = Pattern::read(args.pattern.as_deref())?;
         call.look(1, |view| {
-            let mut types = debuginfo::type_names(view.space, MAX_TYPES);
-            types.retain(|name| pattern.fits(name));
+            let mut types = debuginfo::full_names_of_types(view.space, MAX_TYPES);
+            types.retain(|name| pattern.fits_name(name));
+            let mut types: Vec<String> = types.into_iter().map(|name| name.whole).collect();
             let left_out = args.page().cut(&mut types);
             Ok(InfoTypesReply { types, left_out })
         })

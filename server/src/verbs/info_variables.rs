@@ -1,5 +1,6 @@
 //! `info_variables`: the global variables whose names match a regular expression, with their types.
 
+use debuginfo::FullName;
 use serde::{Deserialize, Serialize};
 
 use super::info_functions::WORDS;
@@ -23,7 +24,7 @@ pub struct InfoVariablesReply {
 /// A global variable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VariableLine {
-    /// Its name, without namespaces.
+    /// Its name, with the namespaces and classes around it.
     pub name: String,
     /// Its type, if the name is unambiguous.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
@@ -44,14 +45,20 @@ impl Verb for InfoVariables {
     fn run(call: &Call<'_>, args: ListingArgs) -> Result<InfoVariablesReply, Failure> {
         let pattern = Pattern::read(args.pattern.as_deref())?;
         call.look(1, |view| {
-            let mut names = debuginfo::global_names(view.space, MAX_VARIABLES);
-            names.retain(|name| pattern.fits(name));
+            let all = debuginfo::full_names_of_globals(view.space, MAX_VARIABLES);
+            let mut names = all.clone();
+            names.retain(|name| pattern.fits_name(name));
             let left_out = args.page().cut(&mut names);
             // A variable of the selected frame may hide one of the same name.
             let outside = view.without_frames();
-            let line = |name: String| VariableLine {
-                type_name: inspect::type_of(&outside, &name).ok().map(|ty| ty.name()),
-                name,
+            let type_of = |name: &str| inspect::type_of(&outside, name).ok().map(|ty| ty.name());
+            // Expressions have no word for an anonymous namespace.
+            let is_only =
+                |name: &FullName| all.iter().filter(|one| one.own == name.own).count() == 1;
+            let line = |name: FullName| VariableLine {
+                type_name: type_of(&name.whole)
+                    .or_else(|| type_of(&name.own).filter(|_| is_only(&name))),
+                name: name.whole,
             };
             Ok(InfoVariablesReply {
                 variables: names.into_iter().map(line).collect(),

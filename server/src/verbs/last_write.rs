@@ -58,9 +58,10 @@ pub struct LastWriteReply {
     /// Every instruction is recorded, and the program has no readable memory there now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unmapped: bool,
-    /// The program had run for a while before recording began.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub begins_later: bool,
+    /// Every instruction is recorded, and these are all writes since this began, if it is not the program: `recording`, or
+    /// `this call of f`, which has its own variables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
     /// Stretches since the write that were not recorded, and in which the same value may have been written once more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_recorded: Vec<String>,
@@ -108,7 +109,8 @@ impl Command for LastWrite {
             Some(Shown {
                 unknown: Some(_), ..
             }) => Some("What it is now is not known.".to_owned()),
-            _ => None,
+            Some(_) => None,
+            None => afterwards(reply),
         };
         let said = match (&reply.before, &reply.after) {
             (_, Some(after)) if after.is_write => wrote(name, after),
@@ -131,16 +133,7 @@ impl Command for LastWrite {
             (_, None) if reply.is_unmapped => {
                 format!("The program has no readable memory at {name} here.")
             }
-            (_, None) if reply.is_exact && reply.later.is_some() => {
-                format!("No instruction has written {name} yet.")
-            }
-            (_, None) if reply.is_exact => {
-                let since = match reply.begins_later {
-                    true => "recording",
-                    false => "the program",
-                };
-                format!("No instruction has written {name} since {since} began.")
-            }
+            (_, None) if reply.is_exact => unwritten(reply),
             (_, None) => format!("The recording shows no value of {name} up to here."),
         };
         let again = reply
@@ -151,10 +144,12 @@ impl Command for LastWrite {
         let hint = reply.hint.as_deref().map(in_a_second_run);
         let is_short = reply.after.as_ref().is_some_and(|after| after.shortened);
         let gaps = show::went_over(&reply.not_recorded);
-        let gaps = gaps.map(|gaps| {
-            format!(
+        let is_unknown = reply.now.as_ref().is_some_and(|now| now.unknown.is_some());
+        let gaps = gaps.map(|gaps| match is_unknown {
+            true => format!("It may have been written since where nothing is known: {gaps}."),
+            false => format!(
                 "The same value may have been written once more where nothing is known: {gaps}."
-            )
+            ),
         });
         let mapped = reply.is_remapped.then(|| remapped(name, reply));
         let lies = reply.place.as_deref().map(|place| lies_at(name, place));
@@ -171,6 +166,34 @@ impl Command for LastWrite {
         text.and(later)
             .and(show::left_out([is_short.then_some("")]))
     }
+}
+
+/// What is said of a value that nothing has written in a call, behind what the value is.
+pub(crate) const LEFT_OVER: &str = "what is there is from before";
+
+/// Says that no instruction has written a value.
+fn unwritten(reply: &LastWriteReply) -> String {
+    let name = &reply.expression;
+    match reply.since.as_deref() {
+        Some(since @ "recording") if reply.later.is_none() => {
+            format!("No instruction has written {name} since {since} began.")
+        }
+        Some("recording") => format!("No instruction has written {name} yet."),
+        Some(call) => {
+            format!("No instruction has written {name} since {call} began: {LEFT_OVER}.")
+        }
+        None if reply.later.is_some() => format!("No instruction has written {name} yet."),
+        None => format!("No instruction has written {name} since the program began."),
+    }
+}
+
+/// Says that what a value was later is not known: it has none here, as a variable of a function that does not run.
+fn afterwards(reply: &LastWriteReply) -> Option<String> {
+    let after = reply.after.as_ref().filter(|after| !after.is_write)?;
+    let seen = reply.seen_at.unwrap_or(after.seq);
+    Some(format!(
+        "It was last seen at event {seen}; what it was afterwards is not known."
+    ))
 }
 
 /// Describes the line that wrote a value.

@@ -108,6 +108,7 @@ pub use call::{Asked, Call};
 pub use history::lies_at;
 pub use history::moment as moment_of_change;
 pub use history::place as place_of_change;
+pub(crate) use last_write::LEFT_OVER;
 pub use page::PageArgs;
 pub(crate) use probes::checked_location;
 pub use probes::{Chosen, ProbeArgs, ProbeKind, ProbeReport, ProbesReply};

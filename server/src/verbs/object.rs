@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, Takes, Text, Verb, Word};
+use crate::inspect::short_name;
 use crate::past::{BlockCall, BlockReport, ObjectReply, is_address};
 use crate::protocol::Failure;
 use crate::quantity::count;
@@ -123,7 +124,7 @@ fn others(when: &str, blocks: &[BlockReport]) -> Vec<String> {
 /// A call, with its caller and the line of the call.
 fn told(call: &BlockCall) -> String {
     let by = call.by.as_ref();
-    let by = by.map(|(name, seq)| format!(", called in {name} (seq {seq})"));
+    let by = by.map(|(name, seq)| format!(", called in {} (seq {seq})", short_name(name)));
     let line = match (&call.file, call.line) {
         (Some(file), Some(line)) => {
             format!(" at {}:{line}", file.rsplit('/').next().unwrap_or(file))
@@ -132,7 +133,7 @@ fn told(call: &BlockCall) -> String {
     };
     format!(
         "{} (seq {}){}{line}",
-        call.function,
+        short_name(&call.function),
         call.seq,
         by.unwrap_or_default()
     )

@@ -1,5 +1,6 @@
 //! Regular expressions of verbs that search for names.
 
+use debuginfo::FullName;
 use regex_automata::meta::Regex;
 
 use crate::protocol::Failure;
@@ -31,6 +32,11 @@ impl Pattern {
         self.0.as_ref().is_none_or(|regex| regex.is_match(name))
     }
 
+    /// Returns whether a name has a match, with or without the namespaces around it.
+    pub fn fits_name(&self, name: &FullName) -> bool {
+        self.fits(&name.whole) || self.fits(&name.own)
+    }
+
     /// Returns whether all names fit.
     pub fn is_none(&self) -> bool {
         self.0.is_none()
@@ -48,6 +54,14 @@ mod tests {
         assert!(!fits("^arse", "parse_line"));
         assert!(fits("^p.*e$", "parse_line"));
         assert!(Pattern::read(None).unwrap().fits("anything"));
+        let within = FullName {
+            whole: "shop::Order".to_owned(),
+            own: "Order".to_owned(),
+        };
+        for pattern in ["^Order$", "^shop::", "p::O"] {
+            let read = Pattern::read(Some(pattern)).unwrap();
+            assert!(read.fits_name(&within), "{pattern}");
+        }
         let wrong = Pattern::read(Some("a(")).err().expect("it is open");
         assert!(wrong.message.contains("no regular expression"), "{wrong}");
     }

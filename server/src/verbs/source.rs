@@ -181,6 +181,10 @@ impl LineRange {
             Some((file, line)) => (Some(file.trim().to_owned()), line),
             None => (None, from),
         };
+        // Counted from the current line.
+        if from.trim().starts_with('+') {
+            return Ok(None);
+        }
         let (Some(first), Some(last)) = (number(from), number(to)) else {
             return Ok(None);
         };
@@ -201,7 +205,16 @@ impl LineRange {
             "" => Ok(None),
             end => line_at(view, end).map(Some),
         };
-        let (first, last) = (place(from)?, place(to)?);
+        let first = place(from)?;
+        let more = to.strip_prefix('+').and_then(|more| more.parse().ok());
+        let last = match (&first, more) {
+            // So many lines after the first.
+            (Some(first), Some(more)) => Some(LineTarget {
+                line: first.line.saturating_add(more),
+                ..first.clone()
+            }),
+            _ => place(to)?,
+        };
         let file = match (&first, &last) {
             // A number means a line of the other end's file.
             (Some(first), Some(last)) if !are_same_file(&first.file, &last.file) => {
@@ -388,6 +401,7 @@ mod tests {
         assert_eq!(read("a.c:10,20"), Some(("a.c".to_owned(), 10, 20)));
         assert_eq!(read("area(int, int)"), None);
         assert_eq!(read("main"), None);
+        assert_eq!(read("+2,+5"), None);
         assert_eq!(read("add,avg"), None);
         assert_eq!(ends("add,avg"), Some(("add", "avg")));
         assert_eq!(ends("add, "), Some(("add", "")));

@@ -1,5 +1,6 @@
 //! `whatis`: the type of an expression in one line, or the type that a name stands for.
 
+use debuginfo::TypeKind;
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Command, Does, Form, Needs, PtypeArgs, Takes, Text, Verb, Word};
@@ -23,7 +24,7 @@ pub struct WhatisReply {
 
 impl Verb for Whatis {
     const NAME: &'static str = "whatis";
-    const DOC: &'static str = "Show the type of an expression in one line\n\n  whatis order->items     the type that the value has\n  whatis struct order     the type itself\nptype shows the members too.";
+    const DOC: &'static str = "Show the type of an expression in one line\n\n  whatis order->items     the type that the value has\n  whatis struct order     the type itself\n  whatis size_t           the type that this name stands for\nptype shows the members too.";
     const NEEDS: Needs = Needs::Session;
     const DOES: Does = Does::Look;
     const TAKES: Takes = Takes::Expression;
@@ -33,6 +34,11 @@ impl Verb for Whatis {
     fn run(call: &Call<'_>, args: PtypeArgs) -> Result<WhatisReply, Failure> {
         call.look_at_types(frames_for(&args.of), |view| {
             let ty = inspect::type_of(view, &args.of)?;
+            // For the name of a typedef, what that name stands for.
+            let is_named = ty.kind() == TypeKind::Typedef
+                && expr::is_type(args.of.trim(), &inspect::context(view, None));
+            let behind = ty.target().filter(|_| is_named);
+            let ty = behind.unwrap_or(ty);
             Ok(WhatisReply {
                 type_name: ty.name(),
                 size: ty.size(),

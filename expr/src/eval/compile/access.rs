@@ -4,7 +4,7 @@ use crate::ast::Expr;
 use crate::eval::arguments::Argument;
 use crate::eval::compile::value::{Bytes, Operand, Static};
 use crate::eval::compile::{Compiler, Result, not};
-use crate::eval::operand::is_rust_reference;
+use crate::eval::operand::stands_for_target;
 use debuginfo::location::ir::{Int, IntOp};
 use debuginfo::scope::{Variable, static_member};
 use debuginfo::types::{
@@ -203,9 +203,9 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// Returns whether the type is a Rust reference to something with elements of its own.
+/// Returns whether the type is a Rust reference to something with elements of its own, or a box of it.
 fn refers_to_elements(ty: &Type) -> bool {
-    is_rust_reference(ty)
+    stands_for_target(ty)
         && ty.strip().target().is_some_and(|target| {
             let kind = target.strip().kind();
             matches!(kind, TypeKind::Struct | TypeKind::Array | TypeKind::Pointer)

@@ -4,6 +4,7 @@
 use crate::ast::Expr;
 use crate::eval::compile::value::{Bytes, Static};
 use crate::eval::compile::{Compiler, Result, at_address, not};
+use crate::eval::operand::stands_for_target;
 use crate::eval::strings::is_character;
 use crate::eval::{Evaluator, with_evaluator};
 use crate::template::{Format, Part, Template};
@@ -161,6 +162,9 @@ impl Compiler<'_, '_> {
 
     fn pointer(&self, value: &Static) -> Result<(Int, Shown)> {
         let ty = value.ty.strip();
+        if stands_for_target(&ty) {
+            return Err(not(format!("{} shows what it refers to", ty.name())));
+        }
         let target = ty.target().map(|target| target.strip());
         if let Some(target) = &target {
             if is_character(target) {
@@ -171,9 +175,6 @@ impl Compiler<'_, '_> {
             if matches!(target.kind(), TypeKind::Char { .. }) {
                 return Err(not(format!("{} points to a text", ty.name())));
             }
-        }
-        if ty.language() == Language::Rust && ty.plain_name().is_some_and(|n| n.starts_with('&')) {
-            return Err(not(format!("{} shows what it refers to", ty.name())));
         }
         // An address in a module may have a name.
         let modules = self.evaluator.look.space.modules().iter();

@@ -69,8 +69,10 @@ fn missing_in(expr: &Expr, evaluator: &Evaluator<'_>) -> Vec<Diagnostic> {
     let mut missing = Vec::new();
     each_call(expr, &mut |function, arguments| {
         if !compiler.may_be_answered(function, arguments) {
-            let message =
-                format!("{function} cannot be called here, where only memory is looked at");
+            let message = format!(
+                "{} cannot be called here, where only memory is looked at",
+                function.told()
+            );
             let hint = "if it is JavaScript, write \"js:\" before it";
             missing.push(Diagnostic::new(message).with_hint(hint));
         }

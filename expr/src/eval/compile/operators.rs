@@ -13,6 +13,13 @@ impl Compiler<'_, '_> {
     pub(super) fn unary(&self, op: UnaryOp, of: &Expr) -> Result<Static> {
         let value = self.value(of)?;
         if op == UnaryOp::Not {
+            let settled = self.settled(&value)?;
+            if self.evaluator.is_complemented(&settled.ty)
+                && let Some(Operand::Integer(kind, number)) = self.operand(&settled)?
+            {
+                let number = Int::binary(IntOp::Xor, number, Int::Const(u64::MAX));
+                return Ok(int_value(kind, number.extended(kind.bits, kind.signed)));
+            }
             let truth = self.truth(&value, of)?;
             return Ok(bool_value(Int::Not(Box::new(truth))));
         }

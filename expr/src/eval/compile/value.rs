@@ -3,7 +3,7 @@
 use crate::ast::Expr;
 use crate::eval::base_type;
 use crate::eval::compile::{Compiler, Result, not};
-use crate::eval::operand::{self, int_kind, is_rust_reference, kind_in};
+use crate::eval::operand::{self, int_kind, kind_in, stands_for_target};
 use crate::number::{IntKind, Number};
 use debuginfo::location::ir::{Float, Int, Order};
 use debuginfo::types::{BitRange, FloatFormat, Type, TypeKind};
@@ -167,14 +167,14 @@ impl Compiler<'_, '_> {
         }))
     }
 
-    /// Follows what the language follows implicitly: references, including Rust references to numbers.
+    /// Follows what the language follows implicitly: references, including those of Rust, and its boxes.
     pub(super) fn settled(&self, value: &Static) -> Result<Static> {
         let mut value = match value.kind() {
             TypeKind::Reference | TypeKind::RvalueReference => self.behind_pointer(value)?,
             _ => value.clone(),
         };
         for _ in 0..4 {
-            if !is_rust_reference(&value.ty) {
+            if !stands_for_target(&value.ty) {
                 break;
             }
             value = self.behind_pointer(&value)?;

@@ -7,7 +7,7 @@ use super::WhyReply;
 use crate::inspect::Manner;
 use crate::past::Change;
 use crate::protocol::Failure;
-use crate::verbs::{LastWriteReply, lies_at};
+use crate::verbs::{LEFT_OVER, LastWriteReply, lies_at};
 
 /// Most open calls that are reported.
 const OPEN: usize = 4;
@@ -38,7 +38,13 @@ impl Past {
         let is_logged_later = last.later.as_ref().is_some_and(|later| later.last.is_write);
         let Some(after) = &last.after else {
             if last.is_exact {
-                let text = format!("no instruction has written {expression} up to then");
+                let call = last.since.as_deref().filter(|since| *since != "recording");
+                let text = match call {
+                    Some(call) => format!(
+                        "no instruction has written {expression} since {call} began: {LEFT_OVER}"
+                    ),
+                    None => format!("no instruction has written {expression} up to then"),
+                };
                 reply.step(here.seq, 0, "value", text);
                 return Ok(());
             }
@@ -69,8 +75,10 @@ impl Past {
             reply.step(again.seq, 0, "value", text);
         }
         let since = last.before.as_ref().map(|before| before.seq);
+        let is_write = self.is_exact(after)?;
         let text = match since {
             _ if after.is_write => written(expression, after),
+            _ if is_write => format!("{expression} was set to {} by the user", after.value),
             Some(since) => format!(
                 "{expression} became {} between event {since} and event {}",
                 after.value, after.seq
@@ -93,7 +101,7 @@ impl Past {
             let callers = self.callers(&call, 64)?;
             self.sources(reply, &call, &callers, 2, is_interrupted)?;
         }
-        if !after.is_write {
+        if !is_write {
             let between = since.map_or("before".to_owned(), |since| {
                 format!("between event {since} and")
             });
