@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use debuginfo::with_causes;
 use query::error::store_sentence;
+use server::inspect::signal_name;
 use server::protocol::{Code, Failure};
 
 use crate::{exit, suggest};
@@ -30,6 +31,9 @@ pub enum Error {
     Query { source: query::Error },
     #[error("interrupted")]
     Interrupted,
+    /// A signal other than that of Ctrl-C ended the command.
+    #[error("ended by {}", signal_name(*signal))]
+    Terminated { signal: i32 },
     /// Ctrl-C ended the opening of a recording.
     #[error(
         "interrupted while sealing what the recorder had left unsealed; nothing is lost, and the recording can be opened again"
@@ -116,7 +120,11 @@ impl Error {
             Error::Record { source } => source.hint(),
             Error::Live { source } => source.hint(),
             Error::Left => Some("wait again with: await; stop it with: pause".to_owned()),
-            Error::Io { .. } | Error::Interrupted | Error::OpeningLeft | Error::ReaderGone => None,
+            Error::Io { .. }
+            | Error::Interrupted
+            | Error::Terminated { .. }
+            | Error::OpeningLeft
+            | Error::ReaderGone => None,
         }
     }
 
@@ -168,6 +176,7 @@ impl Error {
             Error::Interrupted | Error::OpeningLeft | Error::Left => {
                 exit::from_signal(libc::SIGINT)
             }
+            Error::Terminated { signal } => exit::from_signal(*signal),
             Error::ReaderGone => exit::DONE,
             Error::Record {
                 source: recorder::Error::EndedEarly { signal, .. },

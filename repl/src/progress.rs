@@ -187,14 +187,15 @@ impl Progress {
         }
         let mut state = self.state();
         let since = *state.since.get_or_insert_with(Instant::now);
-        if since.elapsed() < PATIENCE || total == 0 {
+        let elapsed = since.elapsed();
+        if elapsed < PATIENCE || total == 0 {
             return;
         }
         let bar = state.bar.get_or_insert_with(|| new_bar(verb));
         bar.set_prefix(verb);
         bar.set_length(total.max(done));
         bar.set_position(done);
-        bar.set_message(text());
+        bar.set_message(text() + &left(elapsed, done, total));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -219,12 +220,19 @@ fn attached_line(pid: i32, recording: &Path) -> String {
     )
 }
 
+/// Says how long work will go on that has done so much; nothing before its first part is done.
+fn left(elapsed: Duration, done: u64, total: u64) -> String {
+    if done == 0 || done >= total {
+        return String::new();
+    }
+    let seconds = elapsed.as_secs_f64() * (total - done) as f64 / done as f64;
+    format!(", {} s left", seconds.ceil())
+}
+
 fn new_bar(verb: &'static str) -> ProgressBar {
-    let style = ProgressStyle::with_template(
-        "hindsight: {prefix} [{bar:30}] {percent:>3}% {msg}, {eta} left",
-    )
-    .expect("the template is a constant that parses")
-    .progress_chars("=> ");
+    let style = ProgressStyle::with_template("hindsight: {prefix} [{bar:30}] {percent:>3}% {msg}")
+        .expect("the template is a constant that parses")
+        .progress_chars("=> ");
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
     bar.set_style(style);
     bar.set_prefix(verb);
@@ -269,7 +277,7 @@ impl recorder::Observer for Progress {
 
 #[cfg(test)]
 mod tests {
-    use super::{Instant, PATIENCE, Progress};
+    use super::{Duration, Instant, PATIENCE, Progress, left};
     use crate::render::{Colour, Terminal};
 
     fn on_terminal(progress: bool) -> Progress {
@@ -338,6 +346,15 @@ mod tests {
             shown("running: to the end", false).as_deref(),
             Some("running: to the end")
         );
+    }
+
+    #[test]
+    fn the_time_that_is_left_follows_from_what_is_done() {
+        let after = |done| left(Duration::from_secs(2), done, 100);
+        assert_eq!(after(0), "");
+        assert_eq!(after(1), ", 198 s left");
+        assert_eq!(after(99), ", 1 s left");
+        assert_eq!(after(100), "");
     }
 
     #[test]

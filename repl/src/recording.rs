@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use debuginfo::Diagnostic;
+use query::runs::find;
 use recorder::Observer;
 use replay::CoreOptions;
 use server::past::{completed_with, of_replay};
@@ -126,6 +127,11 @@ pub fn locate_with(name: &Path, options: &CoreOptions) -> Result<PathBuf, Error>
             return is_set(&set);
         }
         let folder = recording::with_suffix(name);
+        for path in [name, &folder] {
+            if let Some(source) = recording::denied(path) {
+                return Error::io(format!("read {}", path.display()), source);
+            }
+        }
         match [name, &folder].into_iter().find(|path| path.exists()) {
             Some(path) => Error::NotARecording {
                 path: path.to_owned(),
@@ -147,7 +153,14 @@ fn is_of_core(error: &replay::Error) -> bool {
 /// Says that a word means a set where one recording is wanted.
 fn is_set(set: &Path) -> Error {
     let name = store::shell::word(&set.to_string_lossy());
+    let is_empty = find(&[set.to_owned()]).folders.is_empty();
     let set = set.display();
+    if is_empty {
+        return Error::usage(
+            format!("{set} is a set without recordings: they were removed, or never made"),
+            Some(format!("its processes: hindsight processes {name}")),
+        );
+    }
     Error::usage(
         format!("{set} is a set of recordings, and one of them is wanted"),
         Some(format!(

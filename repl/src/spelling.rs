@@ -5,12 +5,14 @@
 //! without a counterpart stays unchanged, and `travel/familiar.rs` suggests the nearest verb.
 
 mod layout;
+mod options;
 mod places;
 
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 
 use layout::without_layout;
+use options::Apart;
 use places::with_whole_places;
 
 /// The subjects of `info`, with their counterparts here.
@@ -87,8 +89,22 @@ const COMMANDS: [(&str, &str); 27] = [
     ("u", "until"),
 ];
 
-/// Returns the words of a line in our spelling; our own words stay.
+/// Returns the words of a line in our spelling; our own words stay. Options may stand around what is spelled otherwise.
 pub fn ours(words: Vec<String>) -> Vec<String> {
+    let first = words.first().map(String::as_str).unwrap_or_default();
+    let verb = first.split('/').next().unwrap_or_default();
+    let name = COMMANDS.iter().find(|(theirs, _)| *theirs == verb);
+    let name = name.map_or(verb, |(_, ours)| ours.split(' ').next().unwrap_or(verb));
+    let apart = Apart::of(&words, name);
+    let spelled = spelled(apart.plain.clone());
+    match spelled == apart.plain {
+        true => words,
+        false => apart.around(spelled),
+    }
+}
+
+/// The same for words without options around them.
+fn spelled(words: Vec<String>) -> Vec<String> {
     let (words, format) = without_format(without_layout(words));
     let words = with_whole_places(words);
     let Some(verb) = words.first().map(String::as_str) else {
@@ -117,16 +133,16 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
             put(other, &[rest[0].trim_start_matches('-').to_owned()])
         }
         "list" | "l" if rest == ["-"] => vec!["source".to_owned(), "--previous".to_owned()],
-        "list" | "l" if rest.len() > 1 && rest.iter().any(|word| word.contains(',')) => {
-            let (options, place): (Vec<String>, Vec<String>) = rest
-                .iter()
-                .cloned()
-                .partition(|word| word.starts_with("--"));
-            let source = std::iter::once("source".to_owned());
-            source.chain(options).chain([place.concat()]).collect()
+        "list" | "l" if rest.len() > 1 && is_range(rest) => {
+            vec!["source".to_owned(), rest.concat()]
         }
-        "step" | "next" if rest.first().is_some_and(|word| word == "back") => {
-            put(&format!("{verb}-back"), &rest[1..])
+        "disassemble" | "disas" if rest.len() == 2 && rest[0].ends_with(',') => {
+            vec!["disassemble".to_owned(), rest.concat()]
+        }
+        "step" | "s" | "next" | "n" | "continue" | "cont" | "c" | "finish" | "fin"
+            if rest.first().is_some_and(|word| word == "back") =>
+        {
+            put(backwards(verb), &rest[1..])
         }
         "frame" | "f" => put("frame", &a_frame(rest)),
         // gdb's is about a value; without one, it is what the program has printed.
@@ -163,6 +179,21 @@ pub fn ours(words: Vec<String>) -> Vec<String> {
         }
         "d" | "del" | "delete" | "enable" | "disable" | "undisplay" => put(verb, &numbers(rest)),
         _ => put(verb, rest),
+    }
+}
+
+/// Returns whether the words are one range of lines: `10, 20`. An option that `list` does not have is none.
+fn is_range(words: &[String]) -> bool {
+    words.iter().any(|word| word.contains(',')) && !words.iter().any(|word| word.starts_with("--"))
+}
+
+/// Returns the name of `VERB back`.
+fn backwards(verb: &str) -> &'static str {
+    match verb {
+        "step" | "s" => "step-back",
+        "next" | "n" => "next-back",
+        "finish" | "fin" => "reverse-finish",
+        _ => "reverse-continue",
     }
 }
 
@@ -427,25 +458,38 @@ fn with_option(verb: &str, rest: &[String], option: &str) -> Vec<String> {
     verb.chain(rest.iter().cloned()).chain(option).collect()
 }
 
-/// `set var x = 3`, `set x = 3`; `None` for `set x 3`.
+/// `set var x = 3`, `set x = 3`, `set x += 3`, `set var x++`; `None` for `set x 3`.
 fn assignment(words: &[String]) -> Option<Vec<String>> {
     let is_variable = matches!(words.first()?.as_str(), "var" | "variable");
     let words = if is_variable { &words[1..] } else { words };
     let text = words.join(" ");
-    let at = text.find('=')?;
-    let is_one = |c: char| !"=!<>+-*/%&|^".contains(c);
-    let is_assignment = !text[at + 1..].starts_with('=')
-        && text[..at].trim_end().chars().last().is_some_and(is_one);
+    // They are no assignments here. The evaluator says what to write.
+    let is_step = text.ends_with("++") || text.ends_with("--");
+    if is_step && (is_variable || words.len() == 1) {
+        return Some(vec!["eval".to_owned(), text]);
+    }
+    let (name, operator, value) = assigned(&text)?;
     // The value of `set x 'a = b'` is one word.
     let is_apart = is_variable
         || words[0].contains('=')
-        || words.get(1).is_some_and(|word| word.starts_with('='));
-    let name = text[..at].trim();
-    if is_assignment && is_apart && is_kept(name) {
-        let value = text[at + 1..].trim().to_owned();
-        return Some(vec!["set".to_owned(), name.to_owned(), value]);
+        || words.get(1).is_some_and(|word| word.starts_with(operator));
+    if is_apart && operator == "=" && is_kept(name) {
+        return Some(vec!["set".to_owned(), name.to_owned(), value.to_owned()]);
     }
-    (is_assignment && is_apart).then(|| vec!["eval".to_owned(), text])
+    is_apart.then(|| vec!["eval".to_owned(), text])
+}
+
+/// Splits an assignment into its target, its operator and its value.
+fn assigned(text: &str) -> Option<(&str, &str, &str)> {
+    const COMPOUND: [&str; 10] = ["<<", ">>", "+", "-", "*", "/", "%", "&", "|", "^"];
+    let at = text.find('=')?;
+    let (before, value) = (&text[..at], &text[at + 1..]);
+    let name = COMPOUND.iter().find_map(|sign| before.strip_suffix(sign));
+    let name = name.unwrap_or(before);
+    let operator = &text[name.len()..=at];
+    let is_compared = value.starts_with('=') || name.trim_end().ends_with(['=', '!', '<', '>']);
+    let is_assignment = !is_compared && !name.trim().is_empty();
+    is_assignment.then(|| (name.trim(), operator, value.trim()))
 }
 
 /// `set print pretty on`: what follows the target is one value.
@@ -550,8 +594,37 @@ mod tests {
             ("info --json app", "info --json app"),
             ("info --session", "info --session"),
             ("delete", "break remove --all"),
-            ("list 10, 12 --json", "source --json 10,12"),
-            ("list --json 10,12", "source --json 10,12"),
+            ("list 10, 12 --json", "source 10,12 --json"),
+            ("list --json 10,12", "list --json 10,12"),
+            ("list --session 1 10,12", "list --session 1 10,12"),
+            ("list 10,12 --session 1", "list 10,12 --session 1"),
+            ("list --context 2 10, 12", "source --context 2 10,12"),
+            ("list 10, 12 --context=2", "source 10,12 --context=2"),
+            ("list --json -", "source --json --previous"),
+            (
+                "thread --json --session 1 apply all bt",
+                "backtrace --json --session 1 --all",
+            ),
+            ("thread apply all p x --type", "thread-apply all p x --type"),
+            ("set --session 1 var x = 3", "eval --session 1 x = 3"),
+            ("set var x = 3 --session 1", "eval x = 3 --session 1"),
+            ("set print pretty on --json", "set print pretty on --json"),
+            (
+                "save --session 1 breakpoints f",
+                "save-breakpoints --session 1 f",
+            ),
+            ("step --session 1 back", "step-back --session 1"),
+            ("n --json back 2", "next-back --json 2"),
+            ("continue --session 1 back", "reverse-continue --session 1"),
+            ("finish back", "reverse-finish"),
+            (
+                "frame --session 1 function main",
+                "frame --session 1 --function main",
+            ),
+            ("x --session 1 /4xw &a", "x --session 1 --format 4xw &a"),
+            ("delete --session 1 2-3", "break --session 1 remove 2 3"),
+            ("delete --all", "break remove --all"),
+            ("p --json", "print --json $"),
             ("step back 3", "step-back 3"),
             ("delete all", "break remove --all"),
             ("delete 2", "break remove 2"),
@@ -572,6 +645,13 @@ mod tests {
             ("set $n = a + 1", "set $n a + 1"),
             ("set var $n = 1", "set $n 1"),
             ("set $rax = 1", "eval $rax = 1"),
+            ("set var x += 1", "eval x += 1"),
+            ("set x <<= 1", "eval x <<= 1"),
+            ("set x-=1", "eval x-=1"),
+            ("set var x++", "eval x++"),
+            ("set x--", "eval x--"),
+            ("set x a<=b", "set x a<=b"),
+            ("set var 3", "set var 3"),
             ("list -", "source --previous"),
             ("bt 5", "bt --limit 5"),
             ("bt full 3", "bt --locals --limit 3"),
@@ -611,6 +691,7 @@ mod tests {
             ("set x 3", "set x 3"),
             ("set x a==b", "set x a==b"),
             ("disas /s main", "disassemble --source main"),
+            ("disas $pc, +32", "disassemble $pc,+32"),
             ("f 2", "frame 2"),
             ("frame function main", "frame --function main"),
             ("f level 1", "frame 1"),

@@ -146,7 +146,7 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              functions     | one row per traced function
              modules       | one row per ELF file that was mapped
              threads       | one row per thread id
-             output        | one row per write to standard output or standard error
+             output        | one row per write to stdout or stderr, or 4,096 bytes of it
              gaps          | one row per place where events were lost, or copies of memory
                            | left out
              probes        | one row per function that the filter selects, and per live
@@ -201,7 +201,7 @@ fn the_prompt_answers_and_goes_on_after_errors() {
              functions     | one row per traced function
              modules       | one row per ELF file that was mapped
              threads       | one row per thread id
-             output        | one row per write to standard output or standard error
+             output        | one row per write to stdout or stderr, or 4,096 bytes of it
              gaps          | one row per place where events were lost, or copies of memory
                            | left out
              probes        | one row per function that the filter selects, and per live

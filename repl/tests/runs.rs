@@ -295,6 +295,37 @@ fn the_catalog_lists_labels_prunes_and_forgets() {
     assert!(runs(&["show", "nothing"]).ends_with("--- exit code 2\n"));
 }
 
+/// What is changed or forgotten is what was meant.
+#[test]
+fn a_name_of_two_runs_is_refused_with_their_folders() {
+    let folder = Folder::empty();
+    for place in ["a", "b"] {
+        folder.add_frozen("shop");
+        fs::create_dir(folder.path(place)).unwrap();
+        let moved = format!("{place}/shop.hindsight");
+        fs::rename(folder.path("shop.hindsight"), folder.path(&moved)).unwrap();
+    }
+    let runs = |args: &[&str]| folder.transcript(&[&["runs"], args].concat());
+    assert_eq!(runs(&["scan", "."]), "added 2 recordings\n");
+    for args in [
+        &["show", "shop"][..],
+        &["label", "shop", "ci=7"],
+        &["forget", "shop"],
+    ] {
+        let refused = runs(args);
+        assert!(refused.contains("2 runs are called shop: "), "{refused}");
+        for place in ["a", "b"] {
+            let named = format!("/{place}/shop.hindsight");
+            assert!(refused.contains(&named), "{refused}");
+        }
+        assert!(refused.ends_with("--- exit code 2\n"), "{refused}");
+    }
+    assert_eq!(runs(&["label", "a/shop", "ci=7"]), "ci=7\n");
+    // One that is gone is not meant.
+    fs::remove_dir_all(folder.path("a")).unwrap();
+    assert_eq!(runs(&["forget", "shop"]), "forgot 1 run\n");
+}
+
 /// Names of files may have any bytes. Answers in JSON have such a path as a list of them.
 #[test]
 fn a_name_that_is_not_utf8_is_no_obstacle() {
@@ -442,6 +473,44 @@ for table, questions in json.load(sys.stdin).items():
     assert_eq!(ours.len(), theirs.len());
     for (ours, theirs) in ours.iter().zip(&theirs) {
         assert_eq!(ours, theirs);
+    }
+}
+
+/// Their recordings have the same names.
+#[test]
+fn sets_are_exported_one_after_another_to_one_place() {
+    let folder = Folder::empty();
+    for name in ["web-1", "web-2"] {
+        let set = ProcessLog::create(&folder.path(name), true).unwrap();
+        folder.add_frozen("shop");
+        let member = set.dir().join("shop.hindsight");
+        fs::rename(folder.path("shop.hindsight"), member).unwrap();
+        set.add(&Fact::Recorded {
+            pid: 7,
+            recording: "shop.hindsight".to_owned(),
+        })
+        .unwrap();
+    }
+    let export = |words: &[&str]| {
+        let words = [&["export", "--table", "runs"], words].concat();
+        folder.transcript(&words)
+    };
+    for words in [
+        &["web-1", "--to", "lake"][..],
+        &["web-2", "--to", "lake"],
+        &["web-1", "web-2", "--to", "together"],
+    ] {
+        let told = export(words);
+        let all = format!("{} recording", words.len() - 2);
+        assert!(told.contains(&all), "{told}");
+        assert!(!told.contains("stderr"), "{told}");
+    }
+    for lake in ["lake", "together"] {
+        let found = fs::read_dir(folder.path(lake).join("table=runs")).unwrap();
+        let mut found: Vec<_> = found.map(|entry| entry.unwrap().file_name()).collect();
+        found.sort();
+        let expected = ["run=web-1.children%2Fshop", "run=web-2.children%2Fshop"];
+        assert_eq!(found, expected, "{lake}");
     }
 }
 

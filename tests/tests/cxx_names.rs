@@ -265,6 +265,35 @@ fn static_members_are_inherited() {
 }
 
 #[test]
+fn lists_have_the_names_with_their_namespaces() {
+    each_compiler("cxx-lists", |app| {
+        let live = values_at(app, "client", &[]);
+        let named = |verb: &str, pattern: &str| -> Vec<String> {
+            let reply = live.ask(&[verb, pattern]);
+            let types = reply["types"].as_array().into_iter().flatten();
+            let variables = reply["variables"].as_array().into_iter().flatten();
+            let names = types.chain(variables.map(|line| &line["name"]));
+            names
+                .filter_map(|name| name.as_str().map(str::to_owned))
+                .collect()
+        };
+        let types = ["very::deep::Part", "very::deep::Tone"];
+        assert_eq!(named("info-types", "^very::deep::"), types);
+        assert_eq!(named("info-types", "^Part$"), types[..1]);
+        let part = ["very::deep::Part::all"];
+        assert_eq!(named("info-variables", "Part::"), part);
+        let rows = live
+            .command(&["info", "variables", "^very::deep::depth"])
+            .run();
+        assert!(
+            rows.text().contains("very::deep::depth | int"),
+            "{}",
+            rows.text()
+        );
+    });
+}
+
+#[test]
 fn what_namespaces_import_has_their_names() {
     each_compiler("cxx-imports", |app| {
         let wanted = [

@@ -49,7 +49,16 @@ fn plain(text: &str) -> String {
 #[test]
 fn lines_are_listed_between_functions() {
     let live = Live::started("gdb-listing", &["--break", "leaf"], &program(), &[]);
-    for range in ["leaf,middle", "10,20", "10,", ",20", "leaf,", ",middle"] {
+    for range in [
+        "leaf,middle",
+        "leaf,+3",
+        "10,20",
+        "10,+2",
+        "10,",
+        ",20",
+        "leaf,",
+        ",middle",
+    ] {
         let (ours, theirs) = (
             said(&live, &["list", range]),
             of_gdb(&live, &format!("list {range}")),

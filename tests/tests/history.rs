@@ -540,6 +540,23 @@ fn what_wrote_a_variable_of_the_selected_frame_is_told_live() {
 }
 
 #[test]
+fn what_the_user_sets_at_a_stop_is_its_last_write() {
+    let live = Live::new("history-set");
+    let program = compiled(&live.scratch, "cart.cc", SHADOWED, &["-g", "-O0"]);
+    live.start(&["--break", "mark"], &program, &[]);
+    live.ask(&["set", "total", "7"]);
+    assert_eq!(last_written(&live, "total"), "7");
+    let text = live.command(&["last-write", "total"]).run().text();
+    assert!(!text.contains("goto last"), "{text}");
+    let why = live.ask(&["why", "total"]);
+    assert_eq!(why["steps"][0]["text"], "total is 7", "{why:#}");
+    let set = "total was set to 7 by the user";
+    assert_eq!(why["steps"][1]["text"], set, "{why:#}");
+    live.ask(&["up"]);
+    assert_eq!(last_written(&live, "total"), "15");
+}
+
+#[test]
 fn the_last_write_in_an_outer_call_of_a_recursion_is_refused() {
     let live = Live::new("history-recursion");
     let program = compiled(&live.scratch, "cart.cc", SHADOWED, &["-g", "-O0"]);
@@ -632,4 +649,88 @@ fn a_variable_that_its_function_does_not_have_is_no_value_in_sql() {
     assert!(rows.iter().all(|row| row["v"].is_null()));
     let rows = recording.rows("SELECT DISTINCT value(seq, 'stride::step') AS v FROM events");
     assert!(rows.iter().any(|row| row["v"] == "3"), "{rows:?}");
+}
+
+/// Optimised loops: the sum and the product are constants where the function begins, and in registers later.
+const IN_REGISTERS: &str = r#"
+volatile int factor = 5;
+__attribute__((noipa)) int work(int n) {
+  int sum = 0, mul = 1;
+  for (int i = 0; i < n; i++)
+    sum += i * factor;
+  for (int i = 1; i < n; i++)
+    mul *= i;
+  return sum + mul;
+}
+int main(void) { return work(6) == 195 ? 0 : 1; }
+"#;
+
+#[test]
+fn a_variable_in_a_register_is_not_known_where_its_call_has_returned() {
+    let scratch = Scratch::new("history-returned");
+    let program = compiled(&scratch, "app.c", IN_REGISTERS, &["-O1", "-g"]);
+    let program = Program::new(program, scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    let row = recording.row(
+        "select value(end_seq, 'work::sum') as sum, frame_value(end_seq, -1, 'mul') as mul,
+         frame_value(end_seq, -1, 'n') as n, explain_value(end_seq, 'work::sum') as why
+         from calls where function = 'work'",
+    );
+    assert!(row["sum"].is_null() && row["mul"].is_null(), "{row:?}");
+    assert_eq!(row["n"], "6", "{row:?}");
+    let why = row["why"].as_str().unwrap_or_default();
+    assert!(why.contains("the call has returned"), "{row:?}");
+    let told = recording.prompt(&["last-write work::sum"]).text();
+    let later = "what it was afterwards is not known.";
+    assert!(
+        !told.contains(" is 0 since") && told.contains(later),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_variable_in_a_register_is_shown_line_by_line() {
+    let scratch = Scratch::new("history-register");
+    let program = compiled(&scratch, "app.c", IN_REGISTERS, &["-O1", "-g"]);
+    let program = Program::new(program, scratch.path());
+    let options = ["--log-writes", "work::sum"];
+    let refused = Hindsight::record_command(&scratch, "logged", &options, &program).run();
+    let next = "see it line by line: record --full, then break work, continue, and at each next: print sum";
+    assert!(refused.errors().contains(next), "{}", refused.errors());
+    let (_, recording) = Hindsight::record(&scratch, &["--full"], &program);
+    let begun = recording.number("select start_seq from calls where function = 'work'");
+    let told = recording.prompt(&["goto last", "last-write work::sum"]);
+    let next = format!("goto {begun}, and at each next: print sum");
+    assert!(told.errors().contains(&next), "{}", told.errors());
+}
+
+/// A pointer that is null where the recording's only copy of memory is taken.
+const SET_LATER: &str = r#"
+struct item { long id; } items[3];
+struct item *current;
+__attribute__((noinline)) void visit(int i) { current = &items[i]; current->id += 10; }
+int main(void) {
+  for (int i = 0; i < 3; i++) visit(i);
+  return 0;
+}
+"#;
+
+#[test]
+fn what_is_behind_a_pointer_that_was_null_once_can_be_found_in_a_second_run() {
+    let scratch = Scratch::new("history-null");
+    let program = compiled(&scratch, "app.c", SET_LATER, &["-O0", "-g"]);
+    let program = Program::new(program, scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    for verb in ["last-write", "history", "why"] {
+        let refused = recording.prompt(&[&format!("{verb} current->id")]);
+        let errors = refused.errors();
+        for part in [
+            "the pointer is null <stale: as of event ",
+            "; what it was later is not recorded",
+            "find its writes in a second run: hindsight rerun ",
+            " --log-writes 'current->id'",
+        ] {
+            assert!(errors.contains(part), "{verb}: {part}: {errors}");
+        }
+    }
 }

@@ -42,6 +42,9 @@ fn each_stop_tells_and_keeps_what_is_displayed() {
     let changed = shown(&live.ask(&["where"])["stop"]);
     assert_eq!(changed, ["1: counter = 100", "2: counter + by = 102"]);
     assert_eq!(live.ask(&["display", "counter"])["displays"][0]["id"], 1);
+    let kept = shown(&live.moved(&["reverse-continue"]));
+    assert_eq!(kept, ["1: counter = 0", "2: counter + by = 1"], "the past");
+    live.ask(&["goto", "live"]);
     live.ask(&["undisplay", "1"]);
     let third = live.moved(&["continue"]);
     assert_eq!(shown(&third), ["2: counter + by = 105"]);

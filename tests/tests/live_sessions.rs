@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::Command;
 
 use e2e::{
-    Hindsight, Live, Program, Recording, Signal, Status, fixture_artifact, in_turn, is_alive, kill,
-    marked_line, wait_until,
+    Hindsight, Live, Program, Recording, Signal, Status, compiled, fixture_artifact, in_turn,
+    is_alive, kill, marked_line, wait_until,
 };
 use serde_json::{Value, json};
 
@@ -553,4 +553,21 @@ fn a_daemon_that_is_killed_lets_its_program_go_on() {
         let again = live.start(&["--break", "bump"], &program, &[]);
         assert_eq!(again["stop"]["function"], "bump", "{again:#}");
     }
+}
+
+const NAMED: &str = "
+int main(int count, char **words)
+{
+  return count == 0 || !words[0];
+}
+";
+
+#[test]
+fn a_program_has_the_name_by_which_it_was_started() {
+    let live = Live::new("sessions-named");
+    compiled(&live.scratch, "named.c", NAMED, &["-g", "-O0"]);
+    live.keep(&live.ask(&["start", "--break", "main", "./named"]));
+    let value = live.ask(&["print", "words[0]"])["value"].clone();
+    let name = value.as_str().unwrap_or_default();
+    assert!(name.ends_with(" \"./named\""), "{name}");
 }

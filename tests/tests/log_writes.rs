@@ -372,6 +372,10 @@ fn mistakes_are_refused_before_the_program_runs() {
             &["--log-writes", "work::nothing"],
             &["work has no variable \"nothing\""],
         ),
+        (
+            &["--log-writes", "qqqqqqqqqq"],
+            &["check the name; or, if it is in a library that is loaded later: --pending"],
+        ),
         (&["--log-writes", "flags.low"], &["bit field"]),
         (&["--log-writes", "own"], &["own", "thread"]),
         (
@@ -567,4 +571,63 @@ fn a_logpoint_that_fails_is_told_at_the_end() {
     // What can never be right is refused before the program runs.
     let refused = told("refused", "{k}", &["p->nope > 1"]);
     assert!(refused.contains("int * has no members"), "{refused}");
+}
+
+/// A global variable, and a parameter of the same name; structures that begin at an odd address.
+const SAME_NAMES: &str = r#"
+#include <string>
+std::string s = "global";
+struct __attribute__((packed)) { char before; char text[24]; char behind; } line __attribute__((aligned(8)));
+static inline __attribute__((always_inline)) int sum(int n) { int all = n; for (int i = 0; i < n; i++) all += i; return all; }
+struct K { std::string t; K(std::string s) : t(s) {} };
+int main(int argc, char **) {
+  K k("abc");
+  s[0] = 'G';
+  line.before = 1;
+  line.text[0] = 2;
+  line.text[23] = 3;
+  line.behind = 4;
+  return sum(argc) == 1 ? 0 : 1;
+}
+"#;
+
+fn same_names(name: &str, flags: &[&str]) -> (Scratch, Program) {
+    let scratch = Scratch::new(name);
+    let app = compiled(&scratch, "app.cc", SAME_NAMES, flags);
+    let program = Program::new(app, scratch.path());
+    (scratch, program)
+}
+
+#[test]
+fn a_place_at_an_odd_address_takes_the_aligned_words_around_it() {
+    let (scratch, program) = same_names("log-odd", &["-O0", "-g"]);
+    let options = ["--log-writes", "line.text"];
+    let (_, recording) = Hindsight::record(&scratch, &options, &program);
+    let rows = writes(&recording, "line.text");
+    let lines: Vec<&str> = rows
+        .iter()
+        .filter_map(|row| SAME_NAMES.lines().nth(row["line"].as_u64()? as usize - 1))
+        .map(str::trim)
+        .collect();
+    assert_eq!(lines, ["line.text[0] = 2;", "line.text[23] = 3;"]);
+}
+
+#[test]
+fn what_cannot_be_logged_has_its_true_reason() {
+    let (scratch, program) = same_names("log-reasons", &["-O0", "-g"]);
+    let errors = |program: &Program, place: &str| {
+        let options = ["--log-writes", place];
+        let ended = Hindsight::record_command(&scratch, "rec", &options, program).run();
+        ended.errors()
+    };
+    // A parameter of the same name is another variable.
+    let told = errors(&program, "s[0]");
+    assert!(!told.contains("is a variable of"), "{told}");
+    let (_bare, bare) = same_names("log-bare", &["-O0"]);
+    let told = errors(&bare, "line.text");
+    let why = "the program has no debug information: compile it with -g";
+    assert!(told.contains(why), "{told}");
+    let (_optimised, optimised) = same_names("log-inlined", &["-O2", "-g"]);
+    let told = errors(&optimised, "sum::all");
+    assert!(!told.contains("--pending"), "{told}");
 }

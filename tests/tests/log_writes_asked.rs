@@ -204,8 +204,10 @@ fn a_second_run_of_every_instruction_tells_who_wrote_a_local_variable() {
     let parameter = ["goto last", "last-write work::rounds"];
     let told = recording.prompt(&parameter).text();
     let stem = recording.path().with_extension("");
+    let name = stem.file_name().and_then(|name| name.to_str());
+    let name = name.expect("paths of tests are text");
     let command = format!(
-        "hindsight rerun {} --full, then in that recording: last-write work::rounds",
+        "hindsight rerun {} --full -o {name}-full; hindsight last-write {name}-full 'work::rounds'",
         stem.display()
     );
     assert!(told.contains(&command), "{told}");

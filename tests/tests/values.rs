@@ -274,3 +274,21 @@ fn characters_of_rust_are_shown_as_such() {
     assert_eq!(texts("ret_text"), shown);
     assert_eq!(rows[1]["ret"], 0xe9);
 }
+
+#[test]
+fn a_value_of_which_nothing_is_known_is_not_shown_by_its_members() {
+    let scratch = Scratch::new("values-unseen");
+    let source = "#include <string>\n\
+                  struct Price { std::string sku; double value; int version; };\n\
+                  Price *prices;\n\
+                  __attribute__((noinline)) const Price &priced(int n) { return prices[n]; }\n\
+                  int main() { prices = new Price[2](); return priced(1).version; }\n";
+    let app = compiled(&scratch, "app.cc", source, &["-O0", "-g"]);
+    let program = Program::new(&app, scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &[], &program);
+    let row = recording.row("SELECT ret_text FROM calls WHERE function LIKE 'priced%'");
+    let text = row["ret_text"].as_str().expect("its address is known");
+    assert!(text.starts_with("@0x"), "{text}");
+    assert_eq!(text.matches("<unknown: ").count(), 1, "{text}");
+    assert!(!text.contains("_M_"), "{text}");
+}

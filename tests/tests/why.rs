@@ -235,3 +235,26 @@ fn it_is_a_verb_of_the_prompt_and_of_sessions_too() {
         assert!(ended.errors().contains(expected), "{}", ended.errors());
     }
 }
+
+#[test]
+fn functions_have_their_short_names() {
+    let scratch = Scratch::new("why-short");
+    let source = "#include <map>\n#include <string>\nstd::map<std::string, int> ages;\n\
+                  int main() { ages[\"ada\"] = 36; return (int)ages.count(\"bob\"); }\n";
+    let app = compiled(&scratch, "app.cc", source, &["-O0", "-g"]);
+    let program = Program::new(&app, scratch.path());
+    let (_, recording) = Hindsight::record(&scratch, &["--memory"], &program);
+    let recorded = Recorded { scratch, recording };
+    let number = |sql: &str| recorded.recording.number(sql);
+    let inner = number(
+        "select max(c.start_seq) from calls c join calls p on c.parent = p.start_seq where p.function like '%::count'",
+    );
+    let text = recorded.why(&[&inner.to_string()]);
+    says(&text, &["called by std::map<std::string, int>::count("]);
+    assert!(!text.contains("char_traits"), "{text}");
+    let block = number("select max(addr) from allocations where size > 60");
+    let ended = recorded.run(&["object", "rec", &format!("{block:#x}")]);
+    let text = ended.text();
+    says(&text, &["made by operator new", ", called in "]);
+    assert!(!text.contains("char_traits"), "{text}");
+}

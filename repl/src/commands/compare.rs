@@ -64,7 +64,12 @@ hindsight.toml in the working directory lists what to ignore:
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The first recording, A
-    #[arg(value_name = "A", required_unless_present = "baseline", requires = "b")]
+    #[arg(
+        value_name = "A",
+        required_unless_present = "baseline",
+        requires = "b",
+        conflicts_with = "baseline"
+    )]
     a: Option<PathBuf>,
     /// The second recording, B
     #[arg(value_name = "B", conflicts_with = "baseline")]

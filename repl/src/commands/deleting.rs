@@ -212,9 +212,7 @@ pub fn forget(set: &Path) -> Result<Option<Deleted>, Error> {
         .filter_map(|process| process.recording.as_ref());
     let (left, gone): (Vec<_>, Vec<_>) = recorded.partition(|name| set.join(name).exists());
     if left.is_empty() && find(&[set.to_owned()]).folders.is_empty() {
-        let list = set.join(PROCESSES_FILE);
-        std::fs::remove_file(&list)
-            .map_err(|source| Error::io("delete the list of processes", source))?;
+        set::remove_list(set).map_err(in_store)?;
         // What is not ours stays, and so does its folder.
         let left = match std::fs::remove_dir(set) {
             Ok(()) => Vec::new(),

@@ -67,6 +67,7 @@ pub fn record(args: Args, given: Given, terminal: &Terminal) -> Result<Ran, Erro
             no_aslr: args.no_aslr,
             env: given.env,
             stdin: given.stdin,
+            name: None,
         },
         keep_log: args.keeping.keep_log,
         parent: args.every.with_parent,

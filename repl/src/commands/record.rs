@@ -322,6 +322,7 @@ fn options(args: Args, given: Given) -> RecordOptions {
             no_aslr: args.no_aslr,
             env: given.env,
             stdin: given.stdin,
+            name: None,
         },
         captures: Captures {
             system_calls: args.besides.syscalls,

@@ -80,7 +80,11 @@ impl Started {
             1 => "1 process, which is".to_owned(),
             seen => format!("{} processes, which are", grouped(seen)),
         };
-        let least = if self.unseen == Unseen::InGo { "at least " } else { "" };
+        let least = if self.unseen == Unseen::InGo {
+            "at least "
+        } else {
+            ""
+        };
         Some(format!(
             "it started {least}{what} not recorded; hindsight record --children records them too"
         ))

@@ -10,6 +10,12 @@ use crate::error::Error;
 use crate::exit;
 use crate::output;
 
+/// The prompt for the lines, as gdb's.
+pub const PROMPT: &str = "> ";
+
+/// What ends them.
+pub const END: &str = "end";
+
 /// The breakpoint whose lines are being entered, and those that it has so far.
 #[derive(Debug)]
 pub struct Entered {
@@ -49,7 +55,7 @@ impl Session {
         self.entered = Some(begin(Some(id)));
         if self.is_typed {
             output::line(format_args!(
-                "Lines to run when {id} stops the program, up to: end"
+                "Lines to run when {id} stops the program, up to: {END}; Ctrl-C drops them"
             ))?;
         }
         Ok(exit::DONE)
@@ -60,7 +66,7 @@ impl Session {
         let Some(entered) = &mut self.entered else {
             return Ok(false);
         };
-        if text != "end" {
+        if text != END {
             if !text.is_empty() {
                 entered.lines.push(text.to_owned());
             }
@@ -75,6 +81,21 @@ impl Session {
             })?;
         }
         Ok(true)
+    }
+
+    /// Returns whether lines are being entered.
+    pub(super) fn is_entering(&self) -> bool {
+        self.entered.is_some()
+    }
+
+    /// Drops the lines that are being entered, if any: the breakpoint keeps those that it had.
+    pub(super) fn drop_entered(&mut self) -> Result<(), Error> {
+        match self.entered.take() {
+            Some(Entered { id: Some(id), .. }) => {
+                output::line(format_args!("The lines of {id} stay as they were"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns an error if lines are still being entered: there was no `end`.

@@ -9,6 +9,7 @@ use server::paths::Paths;
 use server::verbs::{self, Nothing};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::ask::is_ignored;
 use crate::error::Error;
 use crate::exit;
 
@@ -61,14 +62,6 @@ impl Hangup {
         self.session
             .store(session.unwrap_or(NONE), Ordering::Release);
     }
-}
-
-/// Returns whether the process was started with a signal ignored, as by `nohup`. Asked before the signal is caught.
-fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Ends a session. There is nobody left to tell of a failure.

@@ -548,12 +548,21 @@ pub fn interactive(session: &mut Session) -> Result<u8, Error> {
         if let Some(present) = &session.present {
             present.show_output();
         }
-        let text = match editor.read(&session.prompt())? {
+        let is_entering = session.is_entering();
+        let prompt = match is_entering {
+            true => at_stops::PROMPT.to_owned(),
+            false => session.prompt(),
+        };
+        let text = match editor.read(&prompt)? {
             Input::Line(text) => text,
-            Input::Dropped => continue,
+            Input::Dropped => {
+                session.drop_entered()?;
+                continue;
+            }
+            Input::End if is_entering => at_stops::END.to_owned(),
             Input::End => return Ok(exit::DONE),
         };
-        let text = match text.trim().is_empty() {
+        let text = match text.trim().is_empty() && !is_entering {
             true => session.again.clone(),
             false => text,
         };

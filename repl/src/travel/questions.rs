@@ -47,6 +47,7 @@ impl Session {
         };
         let (found, nothing) = match nearest("calls", "start_seq") {
             Ok(found) => (found, format!("call with start_seq {side} {here}")),
+            Err(error @ (Error::Interrupted | Error::Terminated { .. })) => return Err(error),
             // If the condition is wrong for both tables, report the error for calls.
             Err(error) => match nearest("events", "seq") {
                 Ok(found) => (found, format!("event with seq {side} {here}")),
@@ -110,7 +111,11 @@ impl Session {
         };
         match &mut self.asker {
             Some(asker) => asker.look_at(reader)?,
-            None => self.asker = Some(Asker::new(reader, Options::default(), interruptible)?),
+            None => {
+                let mut asker = Asker::new(reader, Options::default(), interruptible)?;
+                asker.show_life(self.terminal());
+                self.asker = Some(asker);
+            }
         }
         Ok(self.asker.as_mut().expect("it was made"))
     }

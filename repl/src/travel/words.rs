@@ -1,9 +1,11 @@
 //! Completion by Tab at the prompt: verbs, functions, files, variables, tables.
 
+use server::inspect::GENERAL_REGISTERS;
 use server::verbs::{Takes, find};
 
 use super::line::is_sql;
 use crate::prompt::editor::Language;
+use crate::spelling;
 
 /// Returns the names of verbs, including aliases.
 pub fn names(command: &clap::Command) -> Vec<String> {
@@ -56,13 +58,17 @@ enum Expected {
     Subjects,
     Breakpoint,
     Thread,
+    Registers,
+    /// An expression that may begin with a function.
+    Called,
     Other(Takes),
 }
 
 /// Returns what may stand after these words of a line.
 fn place(words: &[&str]) -> Expected {
-    let takes = |verb: &str| find(verb).map_or(Takes::Others, |verb| verb.takes);
     match words {
+        [_, .., "struct" | "class" | "union" | "enum"] => Expected::Other(Takes::Others),
+        [_, rest @ ..] if rest.contains(&"if") => Expected::Other(Takes::Expression),
         ["info" | "inf" | "i"] => Expected::Subjects,
         ["catch" | "tcatch"] => Expected::Words(&CAUGHT),
         ["catch" | "tcatch", "signal"] | ["handle"] => Expected::Words(&store::signals::NAMES),
@@ -76,9 +82,22 @@ fn place(words: &[&str]) -> Expected {
             | "l",
             ..,
         ] => Expected::Other(Takes::Location),
-        ["inspect", ..] => Expected::Other(Takes::Expression),
-        [verb, ..] => Expected::Other(takes(verb)),
-        [] => Expected::Other(Takes::Others),
+        _ => place_of_verb(words),
+    }
+}
+
+/// Returns what a verb takes, however it is spelled: `p/x`, `info line`, `thread apply all print`.
+fn place_of_verb(words: &[&str]) -> Expected {
+    let words = spelling::ours(all_of(words));
+    let at = match words.first().map(String::as_str) {
+        Some("thread-apply") => 1 + spelling::applied_at(&words[1..]),
+        _ => 0,
+    };
+    let verb = words.get(at).map(String::as_str).unwrap_or_default();
+    match verb {
+        "registers" => Expected::Registers,
+        "call" | "eval" | "info-address" | "info-symbol" => Expected::Called,
+        verb => Expected::Other(find(verb).map_or(Takes::Others, |verb| verb.takes)),
     }
 }
 
@@ -156,6 +175,7 @@ impl Words {
         let place = place(&words);
         let takes = match place {
             Expected::Other(takes) => takes,
+            Expected::Called => Takes::Expression,
             _ => Takes::Others,
         };
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
@@ -174,13 +194,15 @@ impl Words {
         } else if let Expected::Words(words) = place {
             all_of(words)
         } else if let Expected::Subjects = place {
-            crate::spelling::info_subjects()
-                .map(str::to_owned)
-                .collect()
+            spelling::info_subjects().map(str::to_owned).collect()
         } else if let Expected::Breakpoint = place {
             (self.breakpoints)()
         } else if let Expected::Thread = place {
             (self.threads)()
+        } else if matches!(place, Expected::Registers)
+            || takes == Takes::Expression && before[..start].ends_with('$')
+        {
+            all_of(&GENERAL_REGISTERS)
         } else if takes == Takes::Location {
             [&self.functions[..], &self.files[..]].concat()
         } else if takes == Takes::Expression
@@ -191,6 +213,9 @@ impl Words {
             let mut names = (self.locals)();
             if !typed.is_empty() {
                 names.extend((self.globals)());
+                if let Expected::Called = place {
+                    names.extend(self.functions.iter().cloned());
+                }
             }
             names
         } else if takes == Takes::Moment {
@@ -335,6 +360,29 @@ mod tests {
             assert_eq!(offered(line), ["1", "12"], "{line}");
         }
         assert_eq!(offered("condition 1 p"), ["price"]);
+        for line in [
+            "p/x p",
+            "x/4xw p",
+            "display/i p",
+            "inspect p",
+            "print --format x p",
+            "break parse if p",
+            "tbreak parse if 2 * p",
+            "thread apply all p p",
+            "thread apply 1 2 p/x p",
+        ] {
+            assert_eq!(offered(line), ["price"], "{line}");
+        }
+        for line in ["info line p", "info scope p"] {
+            assert_eq!(offered(line), ["parse", "parse.c:"], "{line}");
+        }
+        for line in ["call p", "info symbol p", "info address p"] {
+            assert_eq!(offered(line), ["parse", "price"], "{line}");
+        }
+        for line in ["p $ra", "x/4xw $ra", "info registers ra"] {
+            assert_eq!(offered(line), ["rax"], "{line}");
+        }
+        assert!(offered("ptype struct p").is_empty());
         assert_eq!(offered("thread "), ["4711"]);
         assert_eq!(offered("in"), ["info "]);
     }

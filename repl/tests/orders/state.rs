@@ -220,13 +220,13 @@ fn histories_tell_when_a_value_changed() {
                  4 |  28464 | 0     | 
                 29 |  28464 | 4     | main
                 65 |  28464 | 46    | settle
-            A second run tells which line writes it: hindsight record --full /home/ada/orders/./orders, then in that recording: last-write sold
+            A second run tells which line writes it: hindsight record --full -o orders-full /home/ada/orders/./orders; hindsight last-write orders-full 'sold'
              Event | Thread | Value | Place
             -------+--------+-------+--------
                  4 |  28464 | 0     | 
                 29 |  28464 | 17    | main
                 65 |  28464 | 27.25 | settle
-            A second run tells which line writes it: hindsight record --full /home/ada/orders/./orders, then in that recording: last-write takings
+            A second run tells which line writes it: hindsight record --full -o orders-full /home/ada/orders/./orders; hindsight last-write orders-full 'takings'
             Thread 28464 (orders) at event 19, pause: breakpoint 3: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
              Event | Thread | Value | Place
@@ -234,9 +234,9 @@ fn histories_tell_when_a_value_changed() {
                 19 |  28464 | 2     | settle at /home/ada/orders/orders.c:36
                 20 |  28464 | 4     | settle at /home/ada/orders/orders.c:36
                 66 |  28464 | 9     | settle at /home/ada/orders/orders.c:36
-            A second run tells which line writes it: hindsight record --full /home/ada/orders/./orders, then in that recording: last-write order->pieces
+            A second run tells which line writes it: hindsight record --full -o orders-full /home/ada/orders/./orders; hindsight last-write orders-full 'order->pieces'
             order->pieces is 2 since it was first seen, at event 19 (settle at /home/ada/orders/orders.c:36).
-            A second run tells which line writes it: hindsight record --full /home/ada/orders/./orders, then in that recording: last-write order->pieces
+            A second run tells which line writes it: hindsight record --full -o orders-full /home/ada/orders/./orders; hindsight last-write orders-full 'order->pieces'
             Thread 28464 (orders) at event 20, write: order->pieces: settle at /home/ada/orders/orders.c:36
             ->    36 |   int discount = order->pieces > 3;
             order->pieces became 4 between event 19 (settle at /home/ada/orders/orders.c:36) and event 20 (settle at /home/ada/orders/orders.c:36).
@@ -254,7 +254,7 @@ fn histories_tell_when_a_value_changed() {
             This is up to event 3; sold changes later; the last change that was seen is at event 65 (settle): goto last
             The recording shows no value of *(int *)16: it is known at no stop, at no copy of memory, at no capture, and at no entry of this function.
             The recording shows no value of *(int *)16 up to here.
-            A second run tells which line writes it: hindsight record --full /home/ada/orders/./orders, then in that recording: last-write *(int *)16
+            A second run tells which line writes it: hindsight record --full -o orders-full /home/ada/orders/./orders; hindsight last-write orders-full '*(int *)16'
         "#]],
     );
 }

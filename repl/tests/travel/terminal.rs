@@ -40,6 +40,13 @@ fn ctrl_c_ends_a_long_question_and_not_the_prompt() {
                 "select count(*) from events a, events b, events c, events d, events e, events f\r",
             ),
             ("until:error: interrupted", "\x03"),
+            (
+                "recorded ",
+                "continue where 0 < (select count(*) from events a, events b, events c, events d, events e, events f)\r",
+            ),
+            // Once: it does not begin again with the other table.
+            ("Ctrl-C stops it", "\x03"),
+            ("error: interrupted", ""),
             ("recorded ", "goto 5\r"),
             ("at event 5", ""),
             ("recorded 5 ", "quit\r"),

@@ -459,6 +459,21 @@ fn it_is_a_recording_for_every_command() {
         "{errors}"
     );
     assert!(errors.contains("no later event"), "{errors}");
+    for verb in [
+        "step",
+        "step-back",
+        "next-back",
+        "finish",
+        "reverse-finish",
+        "continue",
+        "reverse-continue",
+    ] {
+        let (_, errors) = dumped.prompt(&dumped.core, &[verb]);
+        assert!(
+            errors.contains("a core file shows one moment"),
+            "{verb}: {errors}"
+        );
+    }
     // It is created again if the core file has changed.
     let mut bytes = std::fs::read(&dumped.core).expect("the core file");
     bytes.push(0);

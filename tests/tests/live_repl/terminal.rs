@@ -197,6 +197,33 @@ fn an_empty_line_does_the_last_line_again() {
     assert_eq!(text.matches("stopped after a step").count(), 3, "{text}");
 }
 
+/// An empty line among them is not the last one again.
+#[test]
+fn lines_of_a_breakpoint_have_a_prompt_and_a_way_out() {
+    let live = Live::new("repl-commands");
+    let text = on_terminal(
+        &live,
+        &["--break", "bump", &program()],
+        &[
+            (" bump> ", "commands 1\r"),
+            ("Ctrl-C drops them", ""),
+            ("> ", "\x03"),
+            ("lines of 1 stay as they were", ""),
+            (" bump> ", "print 1 + 1\r"),
+            ("$1 = 2", ""),
+            (" bump> ", "commands 1\r"),
+            ("Ctrl-C drops them", ""),
+            ("> ", "\r"),
+            ("> ", "print 3 + 5\r"),
+            ("> ", "end\r"),
+            (" bump> ", "continue\r"),
+            ("$2 = 8", ""),
+            (" bump> ", "quit\r"),
+        ],
+    );
+    assert!(!text.contains("error"), "{text}");
+}
+
 #[test]
 fn the_prompt_says_where_one_is() {
     let live = Live::new("repl-prompt");

@@ -53,6 +53,11 @@ with hindsight.start([fib, "5"], breakpoints=["fib"], output="live") as session:
     assert session.value("n") == "4"
     frames = session.command("backtrace")["threads"][0]["frames"]
     assert [frame["function"] for frame in frames][:3] == ["fib", "fib", "main"], frames
+    # Commands of several words have the options that the package adds between them.
+    session.command("set", "var", "n", "=", "4")
+    each = session.command("thread", "apply", "all", "print", "n")["threads"]
+    assert [of["result"]["value"] for of in each] == ["4"], each
+    assert session.command("list", "1,", "3")["first"] == 1
     try:
         session.value("nope")
         raise AssertionError("the variable does not exist")

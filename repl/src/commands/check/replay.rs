@@ -38,7 +38,9 @@ pub fn run(folder: &Path, terminal: &Terminal) -> Result<Verdict, Error> {
         Error::usage(
             format!("the recording cannot be run again: {error}"),
             Some(
-                "it needs the same kind of processor, and the right to trace processes".to_owned(),
+                "it needs the same kind of processor, and the right to trace processes. With these, something is missing in it that the kernel or \
+                 another process wrote: docs/full.md, Limits"
+                    .to_owned(),
             ),
         )
     })

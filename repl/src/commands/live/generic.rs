@@ -166,7 +166,7 @@ fn read(verb: &Description, matches: &ArgMatches) -> Option<(Common, Map<String,
     if let Some(word) = words.iter().find(|word| word.form == Form::Expression) {
         let texts = matches.get_many::<String>(word.field).into_iter().flatten();
         let mut texts: Vec<String> = texts.cloned().collect();
-        common.json |= take_options(words, &mut texts, &mut args);
+        take_options(words, &mut texts, &mut args, &mut common);
         if !texts.is_empty() {
             args.insert(word.field.to_owned(), texts.join(" ").into());
         }
@@ -174,9 +174,13 @@ fn read(verb: &Description, matches: &ArgMatches) -> Option<(Common, Map<String,
     Some((common, args))
 }
 
-/// Takes the options that follow an expression. In no expression is `--` before a name. Returns whether `--json` is one.
-fn take_options(words: &[Word], texts: &mut Vec<String>, args: &mut Map<String, Value>) -> bool {
-    let mut is_json = false;
+/// Takes the options that follow an expression. In no expression is `--` before a name.
+fn take_options(
+    words: &[Word],
+    texts: &mut Vec<String>,
+    args: &mut Map<String, Value>,
+    common: &mut Common,
+) {
     let option = |text: &str| {
         let name = text.strip_prefix("--")?;
         words.iter().find(|word| word.long() == name)
@@ -185,8 +189,16 @@ fn take_options(words: &[Word], texts: &mut Vec<String>, args: &mut Map<String, 
     loop {
         let (field, value, taken) = match texts.as_slice() {
             [_, .., last] if last == "--json" => {
-                is_json = true;
+                common.json = true;
                 texts.pop();
+                continue;
+            }
+            [_, .., name, number]
+                if name == "--session"
+                    && let Ok(number) = number.parse() =>
+            {
+                common.session = Some(number);
+                texts.truncate(texts.len() - 2);
                 continue;
             }
             [_, .., last] if let Some(word) = flag(last) => (word.field, true.into(), 1),
@@ -197,7 +209,7 @@ fn take_options(words: &[Word], texts: &mut Vec<String>, args: &mut Map<String, 
             {
                 (word.field, number.into(), 2)
             }
-            _ => return is_json,
+            _ => return,
         };
         args.insert(field.to_owned(), value);
         texts.truncate(texts.len() - taken);
