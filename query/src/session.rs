@@ -4,8 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use debuginfo::{names_function, short_name};
-use store::Reader;
-use store::manifest::Lineage;
+use store::{Reader, Recording};
 
 use crate::answer::Answer;
 use crate::asking::{Asking, execution};
@@ -19,7 +18,7 @@ use crate::question::{self, suggest};
 use crate::report;
 use crate::short_names::{self, last_part};
 use crate::state::States;
-use crate::tables::{Followed, children, processes_beside, providers};
+use crate::tables::{Followed, processes_beside, providers};
 use crate::{locks, memory, unknown_names, unrecorded};
 
 /// A recording that can be queried. It shows the content at its opening.
@@ -60,19 +59,17 @@ impl Session {
         Self::new_beside(reader, options, &[])
     }
 
-    /// As [`Self::new`] for a recording that is asked one after the other with those of `others`: processes that these are of have
-    /// no rows in its table `processes`, as in [`crate::Runs`].
+    /// As [`Self::new`] for a recording that is asked one after the other with others, `all` of them together: no process has rows
+    /// in the table `processes` of two, as in [`crate::Runs`].
     ///
     /// # Errors
     /// As for [`Self::new`].
-    pub fn new_beside(reader: Arc<Reader>, options: Options, others: &[Lineage]) -> Result<Self> {
+    pub fn new_beside(reader: Arc<Reader>, options: Options, all: &[Recording]) -> Result<Self> {
         let states = States::new(Arc::clone(&reader));
         let mut sources = sources(&reader, &states)?;
         let own = reader.recording();
-        sources.followed = Followed {
-            processes: processes_beside(own.dir()),
-            asked: children(own.manifest().recording_id, others.iter().copied()),
-        };
+        let all: Vec<&Recording> = all.iter().collect();
+        sources.followed = Followed::beside(own, &all, processes_beside(own.dir()));
         let tables = providers(&sources).map_err(execution)?;
         let context = context(tables, &options).map_err(execution)?;
         states.register(&context);

@@ -31,8 +31,8 @@ pub use full::{
 pub use guardian::guard;
 pub use live::Live;
 pub use options::{
-    Captures, Counting, Death, Exit, Member, Observer, OnFull, Outcome, RecordOptions, SnapshotTimes,
-    Surroundings, Target,
+    Captures, Counting, Death, Exit, Member, Observer, OnFull, Outcome, RecordOptions,
+    SnapshotTimes, Surroundings, Target,
 };
 pub use session::{SetOutcome, record, record_children, why_not_recorded};
 pub use signals::{InterruptAction, leave_signals_to_other_threads};

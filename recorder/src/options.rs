@@ -64,6 +64,8 @@ pub struct Surroundings {
     pub env: Option<Vec<(OsString, OsString)>>,
     /// The file that is its standard input; `None`: it inherits ours.
     pub stdin: Option<PathBuf>,
+    /// Its `argv[0]`, where the first word is the file that was found for it; `None`: the first word.
+    pub name: Option<OsString>,
 }
 
 /// What to capture with each enter and leave in addition to arguments and results.

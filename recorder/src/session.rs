@@ -49,7 +49,7 @@ pub use self::program::why_not_recorded;
 pub(crate) use self::{
     live_side::{Controlled, LiveSide, publish, space_of},
     prepare::{prepare, run_of},
-    program::{check_mapped, refuse_full, way_into},
+    program::{check_mapped, executable_of, refuse_full, way_into, way_into_running},
     run::folder_bytes,
     stopper::Stopper,
 };
@@ -139,6 +139,19 @@ pub(crate) struct Runtime {
 struct Writing {
     open: OpenRecording,
     log: Log,
+    unbegun: Unbegun,
+}
+
+/// The folder of a recording whose program does not run yet: a start that fails leaves nothing behind.
+struct Unbegun(Option<PathBuf>);
+
+impl Drop for Unbegun {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.0 {
+            // If it cannot be removed, `check` identifies it.
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
 }
 
 /// Memory snapshots.

@@ -28,9 +28,9 @@ fn is_no_caller(function: &str) -> bool {
 pub struct Frame {
     /// The function.
     pub function: String,
-    /// The source file of the call.
+    /// The source file of the call; that of the function if it is not known which of its lines made the call.
     pub file: Option<String>,
-    /// Its line.
+    /// The line of the call.
     pub line: Option<u32>,
 }
 
@@ -129,10 +129,12 @@ impl<'t> Frames<'t> {
     fn function(&self, id: u32, seq: u64) -> Option<KnownCode> {
         let timeline = self.timeline?;
         let function = timeline.function(id)?;
+        // Its file says whether it is the program's own.
+        let is_system = timeline.modules().is_system(function.module);
         Some(KnownCode {
             frame: Frame {
                 function: function.name.clone(),
-                file: None,
+                file: function.file.clone().filter(|_| !is_system),
                 line: None,
             },
             entry: timeline

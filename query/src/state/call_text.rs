@@ -34,6 +34,15 @@ impl<'s> CallTexts<'s> {
 
     /// Returns the parameter `name` at the start of the call that event `seq` entered, if it is known.
     pub fn parameter(&mut self, seq: u64, name: &str) -> Option<String> {
+        self.shown_parameter(seq, name, &with_target)
+    }
+
+    /// Returns the same with all that was kept of a text.
+    pub fn whole_parameter(&mut self, seq: u64, name: &str) -> Option<String> {
+        self.shown_parameter(seq, name, &whole)
+    }
+
+    fn shown_parameter(&mut self, seq: u64, name: &str, show: moment::Show<'_>) -> Option<String> {
         let timeline = self.states.timeline().ok()?;
         let event = timeline.event(seq).ok()?;
         if !matches!(event, Event::Enter(_)) {
@@ -41,7 +50,7 @@ impl<'s> CallTexts<'s> {
         }
         let parsed = parsed(&mut self.parsed, name)?;
         let at = (seq, event);
-        let known = moment::innermost_shown(&mut self.places, timeline, at, parsed, &with_target);
+        let known = moment::innermost_shown(&mut self.places, timeline, at, parsed, show);
         known.ok().flatten()
     }
 
@@ -128,7 +137,7 @@ impl<'s> CallTexts<'s> {
             space: &moment.space,
             machine: &machine,
         };
-        render_known(&value, &RenderOptions::default(), &look)
+        render_known(&value, &RenderOptions::in_a_column(), &look)
     }
 }
 
@@ -186,7 +195,7 @@ const UNKNOWN: &str = "<unknown: ";
 /// A known value; for a container with unknown elements, its type and length. Of another value with unknown parts, `?` for
 /// each of them, within a number of columns. `None` if no part is known: the register, an address, says more.
 fn text(value: &Value, look: &Look<'_>) -> Option<String> {
-    let shown = render_known(value, &RenderOptions::default(), look)?;
+    let shown = render_known(value, &RenderOptions::in_a_column(), look)?;
     if !shown.contains(UNKNOWN) {
         return Some(shown);
     }
@@ -234,6 +243,10 @@ fn has_known(short: &str) -> bool {
         let value = value.trim_start_matches(['&', '*']).trim();
         !part.ends_with('{') && !matches!(value, "" | "?" | ".." | "...")
     })
+}
+
+fn whole(value: &Value, look: &Look<'_>) -> Option<String> {
+    render_known(value, &RenderOptions::full(), look)
 }
 
 /// A value, and for a plain pointer also its target, if known: `0x55d0c0de1000 -> 42`. A pointer to text already shows

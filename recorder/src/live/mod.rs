@@ -56,7 +56,7 @@ pub use probes::{
     display::{DisplayFormat, Displaying, Displays},
     failures::Failed,
     hits::FAULTS,
-    logged_place::tells_writes_in_calls,
+    logged_place::{follows, tells_writes_in_calls},
 };
 pub use script::{MEMORY_LIMIT, TIME_LIMIT};
 pub use start::{record_parked, record_with_probes};
@@ -321,6 +321,21 @@ impl Live {
                 register,
                 &bytes,
             )
+        })??)
+    }
+
+    /// Makes a number the only one on the x87 stack of a stopped thread, as where a function returns a `long double`, and
+    /// records that. `target` is the text that the user wrote.
+    ///
+    /// # Errors
+    /// The thread is running, or there is none.
+    pub fn write_x87_result(&self, tid: Tid, target: &str, number: [u8; 10]) -> Result<()> {
+        let target = target.to_owned();
+        Ok(self.ask(move |tracer| {
+            let journal = &tracer.journal;
+            tracer
+                .tracee
+                .write_x87_result(journal, tid, &target, number)
         })??)
     }
 

@@ -53,6 +53,7 @@ impl Displaying {
             }
             DisplayFormat::Memory(units) => {
                 let address = address_of(&value)?;
+                let units = units.at(Some(&value.ty), units.bytes);
                 let (text, certainty) = memory(context, address, units)?;
                 Ok(dated(text, certainty.and(way_to(&value))))
             }
@@ -181,6 +182,11 @@ impl Displays {
         };
         self.shown.push((display.clone(), what));
         Ok(display)
+    }
+
+    /// Shows these instead, with the numbers that they have.
+    pub fn replace(&mut self, shown: Vec<(Display, Displaying)>) {
+        self.shown = shown;
     }
 
     /// Removes expressions: all of `ids`, or none if one of them does not exist.

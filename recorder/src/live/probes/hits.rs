@@ -136,7 +136,8 @@ impl Tracer {
                 }
             }
         };
-        if once {
+        // In a function that is called for the user, the thread does not stop.
+        if once && !self.tracee.has_call(tid) {
             // Cannot fail: the probe exists, and no thread is stopped at it yet.
             let _ = self.remove_probe(id);
         }

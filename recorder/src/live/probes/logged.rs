@@ -417,8 +417,11 @@ impl Tracer {
         let writer = self
             .probes
             .writer(&self.breakpoints, &self.tracee, tid, place);
-        // It wrote elsewhere. But if the value has changed, only the writer is unknown.
-        if writer.is_none() && old.as_ref() == Some(&now) && !was_read {
+        // It wrote elsewhere, or may have written next to the place. But if the value has changed, only the writer is unknown.
+        let is_elsewhere = writer
+            .as_ref()
+            .is_none_or(|writer| writer.pc.is_none() && place.is_covered_widely());
+        if is_elsewhere && old.as_ref() == Some(&now) && !was_read {
             return;
         }
         if let Role::InCall(call) = role {

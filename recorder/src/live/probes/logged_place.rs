@@ -5,14 +5,16 @@ use std::{
     sync::Arc,
 };
 
+use debuginfo::scope::{globals, variables_of_copy};
 use debuginfo::value::Look;
 use debuginfo::{
-    AddressSpace, Certainty, Diagnostic, Frame, InnermostFrame, Machine, Mapped, Register, Unknown,
-    Wish, global_names,
+    AddressSpace, Certainty, Diagnostic, Frame, FrameContext, InnermostFrame, Machine, Mapped,
+    Register, Unknown, Wish, global_names,
 };
 use expr::{Context, EvalError, Missing};
 
 use super::logged_variable::{self, CallVariable};
+use super::watchpoints::REGISTERS;
 
 use crate::live::model::{LoggedPlace, MAX_LOGGED_LEN};
 
@@ -21,6 +23,8 @@ const MOST_FUNCTIONS: usize = 20_000;
 /// Most global variables of each module that are considered for suggestions.
 const MOST_NAMES: usize = 20_000;
 
+/// Bytes of the longest watchpoint.
+const WORD: u64 = 8;
 /// Below this address the kernel maps nothing, as `vm.mmap_min_addr` usually is.
 const LOWEST: u64 = 0x1_0000;
 /// Addresses of programs end here, except the larger ones that they must request.
@@ -34,8 +38,30 @@ pub(crate) struct LoggedRange {
 }
 
 impl LoggedRange {
-    /// Returns the watchpoints that cover exactly its bytes: address and length of each, which is a multiple of its length.
+    /// Returns the watchpoints that cover its bytes: address and length of each; the address is a multiple of the length. They cover
+    /// nothing else if the processor has enough of them for that.
     pub fn pieces(self) -> Vec<(u64, u8)> {
+        let exact = self.exact_pieces();
+        match exact.len() <= REGISTERS {
+            true => exact,
+            false => self.words(),
+        }
+    }
+
+    /// Returns whether its watchpoints also cover bytes around it, whose writes are not its own.
+    pub fn is_covered_widely(self) -> bool {
+        self.exact_pieces().len() > REGISTERS
+    }
+
+    /// The aligned words that its bytes lie in.
+    fn words(self) -> Vec<(u64, u8)> {
+        let end = self.address.saturating_add(self.len);
+        let first = self.address - self.address % WORD;
+        let words = (first..end).step_by(WORD as usize);
+        words.map(|at| (at, WORD as u8)).collect()
+    }
+
+    fn exact_pieces(self) -> Vec<(u64, u8)> {
         let end = self.address.saturating_add(self.len);
         let mut pieces = Vec::new();
         let mut at = self.address;
@@ -218,6 +244,19 @@ pub fn tells_writes_in_calls(text: &str, space: &AddressSpace) -> bool {
     !variables.iter().any(CallVariable::is_parameter)
 }
 
+/// Returns whether logging tells who writes what global pointers lead to, in a process that has these modules and this memory, as far as
+/// it is known.
+#[must_use]
+pub fn follows(text: &str, space: &AddressSpace, machine: &dyn Machine) -> bool {
+    let place = LoggedPlace::Expression(text.to_owned());
+    let Ok(found @ Found::Followed { .. }) = find(&place, space, machine) else {
+        return false;
+    };
+    let first = found.first();
+    let is_global = first.is_some_and(|first| space.at(first.address).is_some());
+    is_global && found.needed() <= REGISTERS
+}
+
 /// Refuses a place that the processor cannot watch as a whole.
 pub(super) fn check_len(text: &str, found: LoggedRange) -> Result<(), Diagnostic> {
     if (1..=MAX_LOGGED_LEN).contains(&found.len) {
@@ -389,6 +428,9 @@ fn unplaced(
     }
     match error.missing {
         Some(Missing::Name | Missing::Elsewhere | Missing::Type) => {
+            if let Some(known) = of_function(expression, space) {
+                return known;
+            }
             let near = nearest_global(expression, space);
             let what = Diagnostic::from(error);
             Unplaced::Missing(match (near, &what.hint) {
@@ -399,6 +441,35 @@ fn unplaced(
         _ if error.is_meaningless => Unplaced::Refused(error.into()),
         _ => Unplaced::Unreachable(unreachable(text, &error.message)),
     }
+}
+
+/// Says of a name whose path is a function of the program what that has of it: a variable of inlined calls, or none of that name.
+fn of_function(expression: &expr::Expr, space: &AddressSpace) -> Option<Unplaced> {
+    let names = expr::names(expression);
+    let own = || space.modules().iter().filter(|module| !module.is_system);
+    names.iter().find_map(|name| {
+        let (path, last) = name.rsplit_once("::")?;
+        let mut copies = own().flat_map(|module| module.inlined_copies(path));
+        let has_it = |copy: &debuginfo::InlinedCopy| {
+            let variables = variables_of_copy(space, copy);
+            variables.iter().any(|variable| variable.name == last)
+        };
+        if copies.any(|copy| has_it(&copy)) {
+            return Some(Unplaced::InCalls {
+                function: path.to_owned(),
+                name: last.to_owned(),
+            });
+        }
+        let mut found = own().flat_map(|module| module.functions_matching(path));
+        let function = found.next()?.name;
+        let what = Diagnostic::new(format!("{function} has no variable \"{last}\""));
+        let globals = global_names(space, MOST_NAMES);
+        let is_global = globals.iter().any(|known| known == last);
+        Some(Unplaced::Refused(match is_global {
+            true => what.with_hint(format!("did you mean \"{last}\"?")),
+            false => what,
+        }))
+    })
 }
 
 /// Returns the global variable whose name is most similar to one in the expression, if any is similar enough.
@@ -468,8 +539,12 @@ impl Machine for OfProgram<'_> {
 /// What to do about a name of a function's local variable: `FUNCTION::NAME` is logged in its calls.
 fn local(text: &str, expression: &expr::Expr, space: &AddressSpace) -> Option<Unplaced> {
     let names = expr::names(expression);
+    let nowhere = Globals(|_, _: &mut [u8]| Err(std::io::ErrorKind::NotFound.into()));
+    let site = FrameContext::outside(space, &nowhere);
+    let is_global = |name: &str| globals(&site, name).iter().any(|one| one.name == name);
     let (asked, (function, name)) = names
         .iter()
+        .filter(|name| !is_global(name))
         .find_map(|name| Some((name, function_with(name, space)?)))?;
     if let Some((path, _)) = asked.rsplit_once("::") {
         return Some(Unplaced::InCalls {
@@ -535,14 +610,17 @@ mod tests {
     }
 
     #[test]
-    fn watchpoints_cover_exactly_the_bytes_of_a_place() {
+    fn watchpoints_cover_exactly_the_bytes_of_a_place_if_there_are_enough() {
         assert_eq!(pieces(0x1000, 8), [(0x1000, 8)]);
         assert_eq!(pieces(0x1004, 4), [(0x1004, 4)]);
         assert_eq!(pieces(0x1004, 8), [(0x1004, 4), (0x1008, 4)]);
         assert_eq!(pieces(0x1001, 3), [(0x1001, 1), (0x1002, 2)]);
         assert_eq!(pieces(0x1000, 12), [(0x1000, 8), (0x1008, 4)]);
         assert_eq!(pieces(0x1000, 32).len(), 4);
-        assert_eq!(pieces(0x1001, 32).len(), 7);
+        // Exactly, it would take six of them: of 1, 2, 4, 8, 8 and 1 bytes.
+        let words = [(0x1000, 8), (0x1008, 8), (0x1010, 8), (0x1018, 8)];
+        assert_eq!(pieces(0x1001, 24), words);
+        assert_eq!(pieces(0x1001, 32).len(), 5);
     }
 
     #[test]

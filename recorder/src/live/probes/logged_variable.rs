@@ -56,10 +56,20 @@ pub(super) fn in_each_call(
         }
     };
     found.map_err(|why| {
-        let what = format!("the writes of {text} cannot be logged: {why}");
-        Diagnostic::new(what).with_hint(format!(
-            "find every write afterwards: record --full, then last-write {text}"
-        ))
+        let what = Diagnostic::new(format!("the writes of {text} cannot be logged: {why}"));
+        let moves = |place: &LinePlace| {
+            let variable = the_only(name, place.address, space);
+            !place.inlined
+                && variable.is_ok_and(|(variable, _)| variable.why_unsettled().is_some())
+        };
+        let inside = expr::without_path(text, function);
+        what.with_hint(match places.iter().any(moves) {
+            // Writes to memory do not tell what a register holds.
+            true => format!(
+                "see it line by line: record --full, then break {function}, continue, and at each next: print {inside}"
+            ),
+            false => format!("find every write afterwards: record --full, then last-write {text}"),
+        })
     })
 }
 

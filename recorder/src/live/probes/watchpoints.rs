@@ -24,7 +24,7 @@ use crate::live::{
 };
 
 /// Number of watchpoints that the processor has.
-const REGISTERS: usize = 4;
+pub(super) const REGISTERS: usize = 4;
 /// Debug register 7: "local exact", as the manuals recommend.
 const CONTROL_BASE: u64 = 1 << 8;
 

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use debuginfo::Register;
+use debuginfo::{Extended, Register};
+use exact::abi::{SSE, set_in_use, set_x87_result};
 
 use super::{
     Tracee,
@@ -57,8 +58,28 @@ impl Tracee {
             .ok_or(LiveError::Ended)?;
         let old = place.to_vec();
         place.copy_from_slice(&bytes[..old.len()]);
+        set_in_use(&mut state, SSE);
         stopped.set_extended_state(&state).map_err(not_written)?;
         Ok(old)
+    }
+
+    /// Makes a number the only one on the x87 stack of a stopped thread, and records that.
+    pub fn write_x87_result(
+        &self,
+        journal: &Journal,
+        tid: Tid,
+        target: &str,
+        number: [u8; 10],
+    ) -> LiveResult<()> {
+        self.check_stopped(tid)?;
+        let stopped = self.stopped(tid)?;
+        let mut state = stopped.extended_state().map_err(not_written)?;
+        let old = Extended::X87(0).read(&state);
+        set_x87_result(&mut state, number);
+        stopped.set_extended_state(&state).map_err(not_written)?;
+        let place = WrittenPlace::Register("st0".to_owned());
+        journal.write(tid, target, place, old, number.to_vec());
+        Ok(())
     }
 
     fn write_general(
