@@ -363,9 +363,11 @@ pub fn labels(dir: &Path) -> Result<Changes> {
 
 fn facts(dir: &Path) -> Result<Vec<Fact>> {
     let path = dir.join(PROCESSES_FILE);
-    let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-    let lines = text.lines();
-    Ok(lines
+    let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
+    // A full disk may have cut a line in the middle of a character.
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text
+        .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect())
 }
@@ -654,7 +656,9 @@ mod tests {
         };
         full.add(&image(8)).unwrap_err();
         // The disk took a part of the line.
-        (&log.file).write_all(b"{\"what\":\"im").unwrap();
+        (&log.file)
+            .write_all("{\"what\":\"ü".as_bytes().split_last().unwrap().1)
+            .unwrap();
         log.add(&image(9)).unwrap();
         assert!(why_incomplete(log.dir()).is_some());
         let pids: Vec<i32> = processes(log.dir())

@@ -299,11 +299,16 @@ impl Family {
 
     /// Parks a process whose libraries are loaded, and hands it to a recorder of its own.
     fn reached_entry(&mut self, pid: Tid) {
-        let watch = ParkedWatch::new(pid).map_err(|error| error.to_string());
-        let parked = watch.and_then(|watch| match self.tasks.get(&pid).map(|task| &task.state) {
-            Some(State::Loading(at)) => Ok((at.park(pid)?, watch)),
-            _ => Err("it is not at its entry point".into()),
-        });
+        let park = |at: &AtEntry| {
+            // A process that stays unrecorded goes on from here.
+            at.restore(pid)?;
+            let watch = ParkedWatch::new(pid).map_err(|error| error.to_string())?;
+            Ok((at.park(pid)?, watch))
+        };
+        let parked = match self.tasks.get(&pid).map(|task| &task.state) {
+            Some(State::Loading(at)) => park(at),
+            _ => Err("it is not at its entry point".to_owned()),
+        };
         match parked {
             Ok((parked, watch)) => self.hand_over(parked, watch, false),
             Err(why) => {

@@ -43,12 +43,12 @@ impl Past {
             let now = inspect::evaluate(&view, expression, manner, None)?;
             Ok((place, owner, now, bytes))
         })?;
-        let (span, stretch) = self.span_of(here, owner.as_ref())?;
+        let ((begun, until), stretch) = self.span_of(here, owner.as_ref())?;
         let found = self.last_to_change(&place, here.instant())?;
         // What wrote the memory of a call's own variable before the call was no write to the variable. The caller passes what lies further
         // up.
-        let call = owner.filter(|owner| place.address < owner.cfa);
-        let begun = call.as_ref().map_or(Instant::at(0), |_| span.0);
+        let call = begun.filter(|_| owner.is_some_and(|owner| place.address < owner.cfa));
+        let begun = call.unwrap_or(Instant::at(0));
         let found = found.filter(|(wrote, _)| wrote.before >= begun);
         let (wrote, after) = found.unzip();
         let since = wrote.map_or(begun, |wrote| wrote.after);
@@ -60,9 +60,9 @@ impl Past {
             after.not_recorded.is_none() && bytes.as_ref() != Some(&after.value)
         });
         let later = match place.bits {
-            None => self.instructions_that_write_later(here, &place, span.1, MOST_COUNTED)?,
+            None => self.instructions_that_write_later(here, &place, until, MOST_COUNTED)?,
             Some(_) => {
-                let last = self.last_to_change(&place, span.1)?;
+                let last = self.last_to_change(&place, until)?;
                 let last = last.filter(|(wrote, _)| wrote.before >= here.instant());
                 last.map(|(_, last)| Later {
                     up_to: here.seq,
@@ -177,7 +177,8 @@ impl Past {
             Ok((place, frame))
         })?;
         let timeline = &self.timeline;
-        let (span, searched) = self.span_of(here, frame.as_ref())?;
+        let ((begun, until), searched) = self.span_of(here, frame.as_ref())?;
+        let span = (begun.unwrap_or(Instant::at(0)), until);
         let found = timeline.writes_between(span, own_bytes(&place), MOST_COUNTED);
         let found = found.map_err(|error| of_replay(&error))?;
         let written = |at: &u64| {
@@ -242,9 +243,9 @@ impl Past {
         &self,
         here: Position,
         frame: Option<&Owner>,
-    ) -> Result<((Instant, Instant), String), Failure> {
+    ) -> Result<((Option<Instant>, Instant), String), Failure> {
         let timeline = &self.timeline;
-        let whole = (Instant::at(0), Instant::at(timeline.last()));
+        let whole = (Some(Instant::at(0)), Instant::at(timeline.last()));
         let Some(frame) = frame else {
             let begins_later = timeline.begins_later().map_err(|error| of_replay(&error))?;
             let ends_earlier = timeline.ends_earlier().map_err(|error| of_replay(&error))?;
@@ -258,13 +259,16 @@ impl Past {
         let function = function.as_deref().unwrap_or("its function");
         if let Some(call) = self.call_of(here, frame)? {
             let end = call.end.unwrap_or(timeline.last());
-            let span = (Instant::at(call.start), Instant::at(end));
+            let span = (Some(Instant::at(call.start)), Instant::at(end));
             return Ok((span, format!("this call of {function}")));
         }
         let begun = timeline.entered(here.instant(), here.tid, (frame.entry, frame.cfa));
         let begun = begun.map_err(|error| of_replay(&error))?;
-        let span = (begun.unwrap_or(whole.0), here.instant());
-        Ok((span, format!("this call of {function}{UP_TO_HERE}")))
+        // A call that began before recording did, or in a gap, has no beginning here.
+        Ok((
+            (begun, here.instant()),
+            format!("this call of {function}{UP_TO_HERE}"),
+        ))
     }
 
     /// Returns the recorded call with this frame.

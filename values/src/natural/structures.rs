@@ -8,7 +8,7 @@ use debuginfo::value::{Look, Value, ValueError, ada, inside, variants};
 use debuginfo::{Certainty, Unknown};
 
 /// Larger values are not read byte by byte, to find whether one of the bytes is known.
-const MOST_BYTES: u64 = 512;
+const MOST_BYTES: u64 = 64;
 
 impl<'a> Renderer<'a> {
     /// Returns why a value in memory is unknown, if none of its bytes is known.

@@ -54,17 +54,29 @@ impl AtEntry {
         ptrace::registers(tid).is_ok_and(|registers| registers.rip == self.entry + 1)
     }
 
-    /// Parks a process that is at the trap, and lets go of it. On failure it is at its entry point, or about to be killed.
+    /// Takes the trap away from a process that is at it, which is then at its entry point.
+    ///
+    /// # Errors
+    /// Its memory or registers cannot be written.
+    pub fn restore(&self, pid: Tid) -> Result<(), String> {
+        let text = |error: io::Error| error.to_string();
+        let memory = process_memory(pid).map_err(text)?;
+        memory
+            .write_all_at(&[self.original], self.entry)
+            .map_err(text)?;
+        ptrace::set_rip(pid, self.entry).map_err(text)
+    }
+
+    /// Parks a process that is at the trap or its entry point, and lets go of it. On failure it is at its entry point, or about to be killed.
     ///
     /// # Errors
     /// Why it cannot be recorded.
     pub fn park(&self, pid: Tid) -> Result<Parked, String> {
+        self.restore(pid)?;
         let entry = self.entry;
         let text = |error: io::Error| error.to_string();
         let exe = executable_of(pid).map_err(text)?;
         let memory = process_memory(pid).map_err(text)?;
-        memory.write_all_at(&[self.original], entry).map_err(text)?;
-        ptrace::set_rip(pid, entry).map_err(text)?;
         let maps = Maps::read(pid).map_err(text)?;
         check_mapped(&exe, &maps).map_err(|error| why_refused(&error))?;
         let registers = ptrace::registers(pid).map_err(text)?;
