@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use e2e::{Hindsight, Program, Scratch, Signal, fixture_artifact, wait_until};
+use rustix::fs::OFlags;
 
 /// A faulty answer of the store that a test requests.
 enum Fault {
@@ -528,14 +530,22 @@ fn an_export_to_a_folder_that_is_terminated_leaves_nothing() {
             .args(TABLES)
             .env("XDG_DATA_HOME", scratch.join("data"))
             .start();
-        // Opened when the export writes.
-        let mut written = fs::File::open(pipe).unwrap();
+        let mark = scratch.join("lake/unfinished-app");
+        wait_until("the export to begin", || mark.exists().then_some(()));
         running.signal(signal);
-        written.read_to_end(&mut Vec::new()).unwrap();
+        // Until now, the export cannot have written more than the mark: it waits for a reader.
+        let mut options = fs::File::options();
+        let reader = options
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+            .open(&pipe);
         let ended = running.finish();
         let told = ended.errors();
         assert_eq!(ended.status.as_shell_code(), code, "{told}");
         assert_eq!(told, format!("error: ended by SIG{name}\n"));
+        drop(reader);
+        // An export that ended before it came to the pipe has left it.
+        let _ = fs::remove_file(&pipe);
         assert_eq!(files_below(&scratch.join("lake")), 0);
     }
 }

@@ -29,6 +29,9 @@ struct Writer {
 }
 
 impl Mark {
+    /// How the text of a mark begins.
+    pub const BEGINNING: &str = "{\"keys\"";
+
     /// Makes the mark of this process.
     pub fn new(keys: &[String]) -> Mark {
         let pid = std::process::id();
@@ -108,6 +111,7 @@ mod tests {
         read.writer.system = None;
         assert!(!read.is_left(), "nobody knows");
         assert!(Mark::read("").is_none());
+        assert!(mark.text().unwrap().starts_with(Mark::BEGINNING));
     }
 
     #[test]

@@ -153,8 +153,14 @@ impl Folder {
         };
         let read = io::read_to_string(&file);
         let text = read.map_err(|source| Error::io(format!("read {}", path.display()), source))?;
-        if let Some(left) = Mark::read(&text) {
-            self.remove(&left.keys);
+        match Mark::read(&text) {
+            Some(left) => self.remove(&left.keys),
+            // Its writer was killed before the mark was whole.
+            None if text.is_empty() || text.starts_with(Mark::BEGINNING) => {}
+            None => {
+                let message = format!("{} does not say what an export has left", path.display());
+                return Err(Error::usage(message, Some("remove it".to_owned())));
+            }
         }
         self.mark = Some(file);
         self.unmark(mark)
