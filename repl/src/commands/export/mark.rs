@@ -107,9 +107,9 @@ mod tests {
         read.writer.start = "1".to_owned();
         assert!(read.is_left(), "its number is used again");
         read.writer.system = Some("another".to_owned());
-        assert!(!read.is_left(), "nobody knows");
+        assert!(!read.is_left(), "whether its process lives is not known");
         read.writer.system = None;
-        assert!(!read.is_left(), "nobody knows");
+        assert!(!read.is_left(), "whether its process lives is not known");
         assert!(Mark::read("").is_none());
         assert!(mark.text().unwrap().starts_with(Mark::BEGINNING));
     }
