@@ -126,6 +126,31 @@ fn flags_stay_as_they_were() {
     assert_eq!((run.summary.code, run.summary.lost), (Some(0), None));
 }
 
+/// Each of them is executed where it lies, and the program goes on in translated code.
+#[test]
+fn far_returns_and_loads_of_gs_are_recorded() {
+    let run = recorded("far.c", &[]);
+    assert_eq!(run.output, "8000\n");
+    assert_eq!((run.summary.code, run.summary.lost), (Some(0), None));
+    let mut replay = Replay::open(run.folder.path()).expect("it can be opened");
+    let places = replay.end() - 20_000..replay.end() - 19_940;
+    let forwards: Vec<u64> = places.clone().map(|at| rip(&mut replay, at)).collect();
+    let backwards = places.rev().map(|at| rip(&mut replay, at));
+    let mut backwards: Vec<u64> = backwards.collect();
+    backwards.reverse();
+    assert_eq!(forwards, backwards);
+    let codes = forwards.iter().map(|at| {
+        let mut code = [0; 2];
+        assert_eq!(replay.read(*at, &mut code), 2);
+        code
+    });
+    let codes: Vec<[u8; 2]> = codes.collect();
+    // lretq, iretq, pop gs, mov gs.
+    for code in [[0x48, 0xca], [0x48, 0xcf], [0x0f, 0xa9], [0x8e, 0xe8]] {
+        assert!(codes.contains(&code), "{code:x?}");
+    }
+}
+
 /// The flag by which an instruction is resumed (RF) is in no register behind a system call, though a handler has returned to that with it.
 #[test]
 fn a_call_that_is_resumed_keeps_no_flag_of_that() {

@@ -113,6 +113,21 @@ fn what_is_moved_leaves_empty_memory() {
 }
 
 #[test]
+fn what_drops_nothing_is_not_copied() {
+    let length = |what: &str| {
+        let folder = TempDir::new().expect("a folder");
+        let summary = recorded(what, folder.path());
+        assert_eq!((summary.lost, summary.doubt), (None, None), "{what}");
+        runs_again(folder.path());
+        let log = fs::metadata(folder.path().join("log.zst"));
+        log.expect("the log is there").len()
+    };
+    // Its 192 calls are about 32 KiB each, which cannot be compressed.
+    let (kept, nothing) = (length("kept"), length("nothing"));
+    assert!(kept < nothing + (1 << 20), "{kept} {nothing}");
+}
+
+#[test]
 fn the_program_writes_to_its_own_memory_by_calls() {
     same("own");
 }

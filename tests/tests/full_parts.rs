@@ -114,6 +114,17 @@ fn what_comes_after_some_time_is_recorded() {
     assert_eq!(recording.number(loading), 0);
     let first = recording.prompt(&["goto first", "print total"]);
     assert!(first.text().contains("$1 = 1\n"), "{}", first.text());
+    // The call of `main` began before recording did.
+    let late = recording.number("SELECT start_seq FROM calls WHERE function = 'late'");
+    let late = format!("goto {late}");
+    let told = recording.prompt(&[&late, "up", "history second.tv_sec"]);
+    let nothing = "Nothing wrote second.tv_sec in what was recorded, up to here (when this call of main began is not known).";
+    assert_eq!(
+        told.text().lines().last(),
+        Some(nothing),
+        "{}",
+        told.errors()
+    );
     let scratch = Scratch::new("parts_early");
     let early = Hindsight::command(&scratch, &["record", "--full=after:60s", "--", "/bin/true"]);
     let early = early.run();

@@ -77,6 +77,14 @@ pub(crate) struct Span {
     pub(crate) protection: u32,
 }
 
+impl Span {
+    /// What it has in common with another one; its protection stays.
+    pub(crate) fn common(self, other: Span) -> Option<Span> {
+        let (start, end) = (self.start.max(other.start), self.end.min(other.end));
+        (start < end).then_some(Span { start, end, ..self })
+    }
+}
+
 /// A file in the address space.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 pub struct MappedFile {

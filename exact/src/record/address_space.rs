@@ -1,5 +1,7 @@
 //! What is known of the program's address space: where its code can be executed, and where it can change.
 
+use std::ops::Range;
+
 use super::files::Files;
 use super::guards::Guards;
 use super::others::Others;
@@ -70,11 +72,11 @@ impl AddressSpace {
         self.executable = spans;
     }
 
-    /// The end of the memory from `pc` on that can be executed; `None` if that is not known.
-    pub(super) fn executable_until(&self, pc: u64) -> Option<u64> {
-        let mut known = self.executable.iter();
-        let span = known.find(|span| (span.start..span.end).contains(&pc));
-        span.map(|span| span.end)
+    /// The memory around `pc` that can be executed; `None` if that is not known.
+    pub(super) fn executable_around(&self, pc: u64) -> Option<Range<u64>> {
+        let known = self.executable.iter();
+        let mut spans = known.map(|span| span.start..span.end);
+        spans.find(|span| span.contains(&pc))
     }
 
     /// Pages by which the program can write to a page with code, each with its protection.

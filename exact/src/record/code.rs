@@ -30,6 +30,7 @@ impl Recorder {
     /// Protects pages that can be written, of which there are translations since a moment.
     pub(super) fn guard(&mut self, tid: i32) -> Result<()> {
         let mut fresh = self.translator.take_fresh();
+        fresh.sort_unstable();
         fresh.dedup();
         self.guard_pages(tid, fresh)
     }

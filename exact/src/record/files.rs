@@ -71,16 +71,7 @@ impl Files {
             for part in without(known.span, span) {
                 kept.push(known.part(part));
             }
-            let (start, end) = (
-                span.start.max(known.span.start),
-                span.end.min(known.span.end),
-            );
-            if start < end {
-                let common = Span {
-                    start,
-                    end,
-                    ..known.span
-                };
+            if let Some(common) = known.span.common(span) {
                 gone.push(known.part(common));
             }
         }
@@ -245,6 +236,8 @@ impl Recorder {
         {
             // The same memory once more.
             let (object, offset) = (own.object, own.offset);
+            let protection = own.span.protection;
+            let span = Span { protection, ..span };
             self.space.files.mappings.push(Mapping { span, ..own });
             shared = Some(Shared { object, offset });
         }

@@ -50,6 +50,21 @@ impl Area {
         })
     }
 
+    /// Whether an advice that drops pages (madvise(2)) changes what is there. Elsewhere it is refused, or the same comes back.
+    fn is_changed_by(&self, advice: i32) -> bool {
+        match advice {
+            libc::MADV_FREE => self.is_anonymous(),
+            libc::MADV_REMOVE => self.is_shared,
+            _ => !self.is_shared,
+        }
+    }
+
+    /// Whether it is private, and no file lies behind it.
+    fn is_anonymous(&self) -> bool {
+        let is_zero = self.path.as_deref() == Some("/dev/zero");
+        !self.is_shared && (self.file.is_none() || is_zero)
+    }
+
     /// Whether what both have at an address is the same.
     fn continues(&self, other: &Area) -> bool {
         self.is_shared == other.is_shared
@@ -213,18 +228,38 @@ fn filled(process: &Tracee, area: &Area, span: Span) -> Vec<Bytes> {
 /// What a stretch of memory holds. Where no file is and no page, that is nothing, and it is not looked at.
 pub(super) fn held(process: &Tracee, span: Span) -> Result<Vec<Bytes>> {
     let known = Known::of(process, &|_| false)?;
-    let mut held = Vec::new();
-    for area in &known.areas {
-        let part = Span {
-            start: span.start.max(area.span.start),
-            end: span.end.min(area.span.end),
-            protection: 0,
-        };
-        if part.start < part.end {
-            held.extend(filled(process, area, part));
-        }
+    let parts = known.areas.iter().filter_map(|area| {
+        let part = area.span.common(span)?;
+        Some(filled(process, area, part))
+    });
+    Ok(parts.flatten().collect())
+}
+
+/// What an advice that drops pages has changed in a stretch of memory, lowest first, and what is there now. `is_refused`: the kernel has
+/// come to a mapping that it refuses, at the latest to the last one.
+pub(super) fn dropped(
+    process: &Tracee,
+    span: Span,
+    advice: i32,
+    is_refused: bool,
+) -> Result<Vec<(Span, Vec<Bytes>)>> {
+    let known = Known::of(process, &|_| false)?;
+    let areas = known.areas.iter();
+    let parts = areas.filter_map(|area| Some((area, area.span.common(span)?)));
+    let mut parts: Vec<(&Area, Span)> = parts.collect();
+    if is_refused {
+        parts.pop();
     }
-    Ok(held)
+    parts.retain(|(area, _)| area.is_changed_by(advice));
+    let filled = |(area, part)| (part, filled(process, area, part));
+    Ok(parts.into_iter().map(filled).collect())
+}
+
+/// Whether others may write to the memory at an address.
+pub(super) fn is_shared(process: &Tracee, at: u64) -> Result<bool> {
+    let known = Known::of(process, &|_| false)?;
+    let mut areas = known.areas.iter();
+    Ok(areas.any(|area| area.is_shared && has(&area.span, at)))
 }
 
 fn mapped(area: &Area, span: Span) -> Option<MappedFile> {

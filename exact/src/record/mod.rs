@@ -21,6 +21,7 @@ mod others;
 pub(crate) mod outside;
 mod own_file;
 mod part;
+mod registers_alone;
 mod release;
 mod signal;
 mod space;

@@ -1,15 +1,17 @@
 //! Where the program goes to what is no code, or to what the processor refuses: the thread executes that one instruction where it
 //! lies, and gets the fault that it gets without us.
 
+use std::ops::Range;
+
 use iced_x86::{Code as Opcode, Decoder, DecoderOptions, FlowControl, Mnemonic};
 use libc::user_regs_struct;
 
+use super::address_space::{AddressSpace, PAGE};
 use super::threads::Next;
 use super::{Ended, Recorder, image};
 use crate::error::{Context as _, Error, Result};
 use crate::ptrace;
-use crate::tracee::Tracee;
-use crate::translate::{Code, layout};
+use crate::translate::{Code, Window, layout};
 
 /// In the second byte of the flags: the processor stops behind each instruction (TF).
 const TRAP_FLAG: u8 = 1;
@@ -20,15 +22,21 @@ const SYSTEM_CALL: u8 = 0x80;
 
 /// The program's code as far as it can be executed.
 struct Executable<'a> {
-    process: &'a Tracee,
-    end: u64,
+    window: Window<'a>,
+    space: &'a AddressSpace,
+    span: Range<u64>,
 }
 
 impl Code for Executable<'_> {
     fn read(&self, address: u64, into: &mut [u8]) -> usize {
-        let most = usize::try_from(self.end.saturating_sub(address)).unwrap_or(usize::MAX);
-        let wanted = into.len().min(most);
-        Code::read(self.process, address, &mut into[..wanted])
+        let left = self.span.end.saturating_sub(address);
+        let wanted = usize::try_from(left).unwrap_or(usize::MAX).min(into.len());
+        self.window.read(address, &mut into[..wanted])
+    }
+
+    /// Code that the program writes may not be complete before it is executed.
+    fn may_be_ahead(&self, address: u64) -> bool {
+        self.span.contains(&address) && self.space.writable(address / PAGE).is_empty()
     }
 }
 
@@ -43,7 +51,7 @@ impl Recorder {
         if self.translator.knows(pc) {
             return Ok(self.translator.entry(pc, &self.process));
         }
-        let Some(end) = self.executable_until(pc)? else {
+        let Some(span) = self.executable_around(pc)? else {
             return Ok(None);
         };
         if self.translator.needs_cache(pc) {
@@ -58,8 +66,9 @@ impl Recorder {
             self.hold_all(tid);
         }
         let code = Executable {
-            process: &self.process,
-            end,
+            window: Window::new(&self.process),
+            space: &self.space,
+            span,
         };
         let body = self.translator.entry(pc, &code);
         self.process.flush(&mut self.translator)?;
@@ -67,15 +76,15 @@ impl Recorder {
         Ok(body)
     }
 
-    /// The end of the memory from `pc` on that can be executed; `None` if it cannot be there.
-    fn executable_until(&mut self, pc: u64) -> Result<Option<u64>> {
-        if let Some(end) = self.space.executable_until(pc) {
-            return Ok(Some(end));
+    /// The memory around `pc` that can be executed; `None` if it cannot be there.
+    fn executable_around(&mut self, pc: u64) -> Result<Option<Range<u64>>> {
+        if let Some(span) = self.space.executable_around(pc) {
+            return Ok(Some(span));
         }
         let mut spans = image::spans(self.process.shown)?;
         spans.retain(|span| !self.translator.owns(span.start));
         self.space.set_executable(spans);
-        Ok(self.space.executable_until(pc))
+        Ok(self.space.executable_around(pc))
     }
 
     /// A thread is about to execute an instruction of the program where it lies.
@@ -108,6 +117,10 @@ impl Recorder {
             return Ok(None);
         }
         self.threads[tid].outside = None;
+        let is_done = signal == libc::SIGTRAP && registers.rip != pc;
+        if is_done && self.changes_registers(tid, pc, &registers)? {
+            return Ok(Some(Ok(Next::Resume)));
+        }
         if signal == libc::SIGTRAP && is_no_address(registers.rip) {
             // A processor that has addresses of more bits faults there.
             self.count += 1;

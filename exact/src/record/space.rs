@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::log::{Bytes, MappedFile, Space, Span};
 use crate::tracee::Tracee;
 
-/// mremap(2): the memory that is moved stays mapped, and is empty.
-const MREMAP_DONTUNMAP: u64 = 4;
+/// mremap(2): what is moved stays mapped. Private memory is empty there, and shared memory is mapped twice.
+pub(super) const MREMAP_DONTUNMAP: u64 = 4;
 /// madvise(2): what drops pages, beside those that libc names: MADV_DONTNEED_LOCKED, MADV_GUARD_INSTALL.
 const DROPS: [i32; 2] = [24, 102];
 
@@ -22,8 +22,8 @@ pub(super) fn whole(start: u64, length: u64, protection: u32) -> Span {
     }
 }
 
-/// What a call that succeeded did to the address space, if its arguments and its result say it. What file mappings hold, and what is discarded,
-/// is added to `writes`.
+/// What a call that succeeded did to the address space, if its arguments and its result say it. What file mappings hold is added to
+/// `writes`.
 pub(super) fn stated(
     process: &Tracee,
     number: u64,
@@ -44,8 +44,7 @@ pub(super) fn stated(
         libc::SYS_mprotect | libc::SYS_pkey_mprotect => {
             Space::Protect(whole(first, length, third as u32))
         }
-        // The same memory once more.
-        libc::SYS_mremap if length == 0 => {
+        libc::SYS_mremap if maps_once_more(process, first, length, fourth)? => {
             let span = whole(result as u64, third, 3);
             writes.extend(content(process, span.start, span.end));
             Space::Map(span)
@@ -54,13 +53,13 @@ pub(super) fn stated(
             from: whole(first, length, 0),
             to: whole(result as u64, third, 3),
         },
-        libc::SYS_madvise if drops(third) => {
-            let span = whole(first, length, 0);
-            writes.extend(known::held(process, span)?);
-            Space::Discard(span)
-        }
         _ => return Ok(None),
     }))
+}
+
+/// Whether mremap(2), which has succeeded, has mapped the same memory once more.
+fn maps_once_more(process: &Tracee, from: u64, length: u64, flags: u64) -> Result<bool> {
+    Ok(length == 0 || flags & MREMAP_DONTUNMAP != 0 && known::is_shared(process, from)?)
 }
 
 /// Whether an advice drops pages.
@@ -72,8 +71,8 @@ fn drops(advice: u64) -> bool {
     known || DROPS.contains(&(advice as i32))
 }
 
-/// What else a call did: one that has failed may have done a part of what it was to do, and one that has moved memory may have left
-/// some there. What is there now is added to `writes`.
+/// What else a call did: one that has failed may have done a part of what it was to do, one that has moved memory may have left some
+/// there, and one that drops pages does not drop all. What is there now is added to `writes`.
 pub(super) fn beside(
     process: &Tracee,
     number: u64,
@@ -84,7 +83,11 @@ pub(super) fn beside(
     let [first, length, third, fourth, ..] = args;
     let has_failed = (-4095..0).contains(&result);
     Ok(match i64::try_from(number).unwrap_or(-1) {
-        libc::SYS_mremap if !has_failed && fourth & MREMAP_DONTUNMAP != 0 => {
+        libc::SYS_mremap
+            if !has_failed
+                && fourth & MREMAP_DONTUNMAP != 0
+                && !known::is_shared(process, first)? =>
+        {
             let span = whole(first, length, 3);
             writes.extend(known::held(process, span)?);
             vec![Space::Map(span)]
@@ -101,33 +104,40 @@ pub(super) fn beside(
             });
             parts.into_iter().map(Space::Protect).collect()
         }
-        // Some of it or all: what is there now says so.
-        libc::SYS_madvise if has_failed && drops(third) => {
-            let parts = parts(process, first, length)?;
-            for part in &parts {
-                writes.extend(known::held(process, *part)?);
-            }
-            parts.into_iter().map(Space::Discard).collect()
+        // If it has failed, some of it: what is there now says so.
+        libc::SYS_madvise if drops(third) => {
+            let Some(span) = pages(first, length) else {
+                return Ok(Vec::new());
+            };
+            let is_refused = result == -i64::from(libc::EINVAL);
+            let dropped = known::dropped(process, span, third as i32, is_refused)?;
+            let spaces = dropped.into_iter().map(|(part, held)| {
+                writes.extend(held);
+                Space::Discard(part)
+            });
+            spaces.collect()
         }
         _ => Vec::new(),
     })
 }
 
+/// The pages of a range that a call was given; `None` where no range begins.
+fn pages(start: u64, length: u64) -> Option<Span> {
+    let end = start.checked_add(length)?.checked_next_multiple_of(PAGE)?;
+    start.is_multiple_of(PAGE).then_some(Span {
+        start,
+        end,
+        protection: 0,
+    })
+}
+
 /// What is mapped of a range that a call was given, lowest first.
 fn parts(process: &Tracee, start: u64, length: u64) -> Result<Vec<Span>> {
-    let end = start
-        .checked_add(length)
-        .and_then(|end| end.checked_next_multiple_of(PAGE));
-    let Some(end) = end.filter(|_| start.is_multiple_of(PAGE)) else {
+    let Some(pages) = pages(start, length) else {
         return Ok(Vec::new());
     };
     let spans = image::spans(process.shown)?.into_iter();
-    let parts = spans.map(|span| Span {
-        start: span.start.max(start),
-        end: span.end.min(end),
-        ..span
-    });
-    Ok(parts.filter(|part| part.start < part.end).collect())
+    Ok(spans.filter_map(|span| span.common(pages)).collect())
 }
 
 impl Recorder {

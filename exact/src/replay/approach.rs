@@ -76,7 +76,7 @@ impl Replay {
         match self.translator.trap(at) {
             None => {}
             // It stops there by itself.
-            Some(Trap::SystemCall { .. } | Trap::Chance { .. }) => {
+            Some(Trap::SystemCall { .. } | Trap::Chance { .. } | Trap::Unsupported { .. }) => {
                 return self.run_fast(far).map(Some);
             }
             Some(_) => return Ok(None),

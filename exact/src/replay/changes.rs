@@ -7,7 +7,11 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 
 use super::Replay;
+use super::recorded::Recorded;
 use crate::error::Result;
+use crate::log::Span;
+use crate::tracee::Tracee;
+use crate::translate::{Code, Window};
 
 const PAGE: u64 = 4096;
 /// Where more changes than these lie in between, all translations are made anew.
@@ -41,6 +45,12 @@ impl Changes {
     /// Entries up to this one were applied.
     pub(super) fn applied(&mut self, entry: usize) {
         self.applied = self.applied.max(entry);
+    }
+
+    /// Whether all entries before this one were applied for the first time, and none from it on. Then what is translated, executed or
+    /// not, comes behind all changes up to here, and all others will be seen.
+    fn are_all_ahead(&self, next: usize) -> bool {
+        next > self.applied
     }
 
     /// Whether an entry, which is applied, changes code in a range. The first time, it does if any of that was executed. Later it does
@@ -119,6 +129,41 @@ impl Replay {
     }
 }
 
+/// The program's code, for a translation at the moment that the process has come to.
+pub(super) struct Steady<'a> {
+    window: Window<'a>,
+    /// `None`: it may change without notice, all of it.
+    own_code: Option<&'a [Span]>,
+}
+
+impl<'a> Steady<'a> {
+    pub(super) fn new(
+        replay: &'a Recorded,
+        changes: &Changes,
+        next: usize,
+        process: &'a Tracee,
+    ) -> Steady<'a> {
+        let is_known = changes.guarded.is_none() && changes.are_all_ahead(next);
+        Steady {
+            window: Window::new(process),
+            own_code: is_known.then_some(&*replay.own_code),
+        }
+    }
+}
+
+impl Code for Steady<'_> {
+    fn read(&self, address: u64, into: &mut [u8]) -> usize {
+        self.window.read(address, into)
+    }
+
+    fn may_be_ahead(&self, address: u64) -> bool {
+        let page = address & !(PAGE - 1);
+        let is_apart = |span: &Span| span.end <= page || page + PAGE <= span.start;
+        self.own_code
+            .is_some_and(|own_code| own_code.iter().all(is_apart))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     //! Goal: the process goes between moments with different code, and executes at each the code of that moment; what it has
@@ -162,6 +207,7 @@ int main(void) {
         let mut replay = Replay::open(folder.path()).unwrap();
         let end = replay.end();
         replay.checkpoints.every = end / 16;
+        replay.checkpoints.entry = 0;
         replay.goto(end).unwrap();
         let moments: Vec<u64> = (1..64).map(|part| end * part / 64).collect();
         let mut seen = Vec::new();

@@ -9,8 +9,10 @@ use crate::error::{Context as _, Result};
 use crate::ptrace;
 use crate::tracee::Tracee;
 
-/// Instructions between two copies, at first: some 50 ms of running.
+/// Instructions between two copies, at first: some 25 to 50 ms of running.
 const EVERY: u64 = 50_000_000;
+/// As many instructions take as long as an entry of the log, which stops the process: some 25 us (system calls and rdtsc, on an AMD EPYC).
+const ENTRY: u64 = 50_000;
 /// Copies at most.
 const MOST: usize = 64;
 /// Instructions from a copy near a moment to the moment: steps back from there are short.
@@ -45,6 +47,8 @@ pub(super) struct Checkpoints {
     kept: Vec<Checkpoint>,
     /// Instructions between two of them.
     pub(super) every: u64,
+    /// Instructions that an entry counts for.
+    pub(super) entry: u64,
     /// Those near moments that were gone to, the oldest one first.
     near: Vec<Checkpoint>,
     /// The process has made one of them, or was made from one, since the last of the others: the kernel does not tell all pages that
@@ -57,6 +61,7 @@ impl Default for Checkpoints {
         Checkpoints {
             kept: Vec::new(),
             every: EVERY,
+            entry: ENTRY,
             near: Vec::new(),
             was_near: false,
         }
@@ -111,6 +116,21 @@ impl Checkpoints {
         let checkpoint = self.next(position)?;
         let is_untouched = checkpoint.is_untouched(address, length);
         is_untouched.then_some(checkpoint.moment.count)
+    }
+
+    /// How long it takes to run from the start to a moment, in instructions.
+    fn cost(&self, moment: &Moment) -> u64 {
+        let entries = (moment.next as u64).saturating_mul(self.entry);
+        moment.count.saturating_add(entries)
+    }
+
+    /// Whether a moment is far from the last copy up to it.
+    fn is_far(&self, moment: &Moment) -> bool {
+        let Some(last) = self.up_to(moment.count) else {
+            return self.cost(moment) >= self.every;
+        };
+        let since = self.cost(moment).saturating_sub(self.cost(&last.moment));
+        last.moment.count < moment.count && since >= self.every
     }
 
     fn insert(&mut self, checkpoint: Checkpoint) {
@@ -226,9 +246,7 @@ impl Replay {
 
     /// Keeps a copy if the last one is far away.
     pub(super) fn keep_some(&mut self) -> Result<()> {
-        let last = self.checkpoints.up_to(self.now.count);
-        let last = last.map_or(0, |last| last.moment.count);
-        if self.now.count - last < self.checkpoints.every {
+        if !self.checkpoints.is_far(&self.now) {
             return Ok(());
         }
         // Before the copy: its pages are compared with the last one that is left.
@@ -344,6 +362,7 @@ int main(void) {
         // It lies shortly behind the last but one of the copies that there are at most.
         let before = MOST as u64 - 2;
         replay.checkpoints.every = write * 4 / (4 * before + 1);
+        replay.checkpoints.entry = 0;
         replay.goto(write + 600_000 + NEAR).unwrap();
         let near: Vec<u64> = (replay.checkpoints.near.iter())
             .map(|near| near.moment.count)
@@ -353,5 +372,31 @@ int main(void) {
         replay.goto(end).unwrap();
         assert!(replay.checkpoints.kept.len() < MOST);
         assert_eq!(replay.last_write(once, 4, end).unwrap(), Some(write));
+    }
+
+    const CALLS: &str = r#"
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int number;
+int main(void) {
+  printf("%p\n", (void *)&number);
+  for (int i = 0; i < 10000; i++) syscall(SYS_getppid);
+}
+"#;
+
+    #[test]
+    fn copies_lie_between_many_calls() {
+        let folder = TempDir::new().unwrap();
+        recorded(CALLS, folder.path());
+        let mut replay = Replay::open(folder.path()).unwrap();
+        let end = replay.end();
+        assert!(end < EVERY);
+        replay.goto(end).unwrap();
+        let kept = replay.checkpoints.kept.iter();
+        let entries: Vec<usize> = kept.map(|kept| kept.moment.next).collect();
+        assert!(entries.len() >= 10, "{entries:?}");
+        let mut apart = entries.windows(2).map(|two| two[1] - two[0]);
+        assert!(apart.all(|entries| entries <= 1100), "{entries:?}");
     }
 }

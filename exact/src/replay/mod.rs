@@ -44,7 +44,7 @@ use crate::maps;
 use crate::ptrace;
 use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, layout};
-use changes::Changes;
+use changes::{Changes, Steady};
 use checkpoint::Checkpoints;
 pub use oversee::Overseer;
 use recorded::Recorded;
@@ -241,7 +241,8 @@ impl Replay {
         if self.translator.is_full() {
             self.translator.reset();
         }
-        let body = self.translator.entry(pc, &self.process);
+        let code = Steady::new(&self.recorded, &self.changes, self.now.next, &self.process);
+        let body = self.translator.entry(pc, &code);
         self.process.flush(&mut self.translator)?;
         let pages = self.translator.take_fresh();
         match self.changes.guarded {

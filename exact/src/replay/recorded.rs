@@ -23,6 +23,8 @@ pub(super) struct Recorded {
     files: Vec<MappedFile>,
     /// All that is or was mapped by the program at any time.
     pub(super) taken: Vec<Span>,
+    /// Where the program may write to code that it can execute, without a system call: at any time.
+    pub(super) own_code: Vec<Span>,
     /// From where on it shared memory with other processes, if it did.
     pub(super) shares: Option<u64>,
     /// Which thread runs from which position on.
@@ -57,6 +59,11 @@ impl Recorded {
         };
         let spans = with_stack(spans, user_regs_struct::from(&context.registers).rsp);
         let mut seen = Seen {
+            own_code: spans
+                .iter()
+                .filter(|span| is_own_code(span))
+                .copied()
+                .collect(),
             taken: spans.clone(),
             schedule: vec![(0, tid)],
             ..Seen::default()
@@ -70,6 +77,7 @@ impl Recorded {
             first: tid,
             files,
             taken: seen.taken,
+            own_code: seen.own_code,
             shares: seen.sharing.since,
             schedule: seen.schedule,
         };
@@ -158,6 +166,7 @@ fn with_stack(mut spans: Vec<Span>, stack: u64) -> Vec<Span> {
 #[derive(Default)]
 struct Seen {
     taken: Vec<Span>,
+    own_code: Vec<Span>,
     schedule: Vec<(u64, i32)>,
     sharing: Sharing,
     plan: Plan,
@@ -169,8 +178,12 @@ impl Seen {
         self.sharing.see(entry);
         match entry {
             Entry::SystemCall {
-                space: Some(space), ..
-            } => self.taken.extend(place(space)),
+                space: Some(space),
+                shared,
+                ..
+            } => self.mapped(space, shared.is_some()),
+            // It is not known what of its memory was shared then.
+            Entry::Before { .. } => self.own_code.extend(&self.taken),
             Entry::Switch { at, tid, .. } => self.schedule.push((*at, *tid)),
             Entry::Resumed {
                 at,
@@ -178,12 +191,31 @@ impl Seen {
                 spaces,
                 ..
             } => {
-                self.taken.extend(spaces.iter().filter_map(place));
+                for space in spaces {
+                    self.mapped(space, true);
+                }
                 self.schedule.push((at + 1, *running));
             }
             _ => {}
         }
     }
+}
+
+impl Seen {
+    /// Memory that is shared may be written to elsewhere.
+    fn mapped(&mut self, space: &Space, may_be_shared: bool) {
+        let span = place(space);
+        let executable = |span: &Span| span.protection & libc::PROT_EXEC as u32 != 0;
+        let own = span.filter(|span| is_own_code(span) || may_be_shared && executable(span));
+        self.own_code.extend(own);
+        self.taken.extend(span);
+    }
+}
+
+/// Whether memory can be written and executed.
+fn is_own_code(span: &Span) -> bool {
+    let both = (libc::PROT_WRITE | libc::PROT_EXEC) as u32;
+    span.protection & both == both
 }
 
 /// Where there is memory of the program from then on.

@@ -252,7 +252,7 @@ impl Replay {
                     self.take_counter(registers.r15, at)?;
                     return Ok(Halt::Limit);
                 }
-                Some(Trap::SystemCall { .. } | Trap::Chance { .. }) => {
+                Some(Trap::SystemCall { .. } | Trap::Chance { .. } | Trap::Unsupported { .. }) => {
                     registers.rip = at;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
                     self.take_counter(registers.r15, at)?;

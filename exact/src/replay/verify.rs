@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use iced_x86::{Decoder, DecoderOptions};
 use libc::user_regs_struct;
 
 use super::Replay;
@@ -9,6 +10,10 @@ use super::run::FAR;
 use crate::digest::{self, PAGE};
 use crate::error::{Error, Result};
 use crate::log::{Context, Entry, Hashed};
+use crate::translate::changes_registers_alone;
+
+/// Bytes of the longest instruction.
+const LONGEST: usize = 15;
 
 /// Instructions between two questions whether to go on.
 const STRETCH: u64 = 50_000_000;
@@ -238,6 +243,12 @@ impl Replay {
     /// The registers that such an instruction never changes.
     fn compare_chance(&mut self, after: &user_regs_struct) -> Result<()> {
         let (tid, before) = (self.now.running, self.registers()?);
+        let code = self.process.bytes(before.rip, LONGEST);
+        let instruction = Decoder::new(64, &code, DecoderOptions::NONE).decode();
+        if changes_registers_alone(&instruction) {
+            // It may go anywhere.
+            return Ok(());
+        }
         for (name, expected, found) in [
             ("rsp", after.rsp, before.rsp),
             ("rbp", after.rbp, before.rbp),

@@ -5,97 +5,105 @@ use iced_x86::{
     InstructionInfoFactory, MemoryOperand, Mnemonic, OpAccess, OpKind, Register,
 };
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::blocks::Blocks;
-use super::emit::{Emitter, R15, RAX, RCX, Reg};
+use super::emit::{Emitter, FAR_JUMP, R15, RAX, RCX, Reg};
 use super::instructions::{
     decode, ends_block, flags_are_dead, is_chance, is_too_long, is_unsupported, loads_flags,
     traps_by_number,
 };
 use super::notes::Notes;
-use super::{Code, CodeSpan, Mode, Translator, Trap, layout};
+use super::{Code, CodeSpan, Exit, Mode, Translator, Trap, layout};
 
 /// Instructions of a block at most: its number is added to the counter by a byte.
 const MOST: usize = 96;
 /// The same where each may have a lot of code added.
 const MOST_NOTED: usize = 32;
+/// Blocks that are translated at once at most, and bytes after which there are enough.
+const MOST_AHEAD: usize = 64;
+const MOST_BYTES: usize = 16 << 10;
 /// Bytes of code that are read for a block.
 const BYTES: usize = 1024;
 
-/// Translates the block at `pc`; returns where its translation begins. `None`: there is no code.
+/// Translates the block at `pc`, and where `code` says so those that it leads to: each block that is translated when it is needed costs
+/// a stop. Returns where the translation begins. `None`: there is no code.
 pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -> Option<u64> {
-    let mut bytes = [0; BYTES];
-    let count = code.read(pc, &mut bytes);
-    let most = if translator.notes.wanted.is_any() {
-        MOST_NOTED
-    } else {
-        MOST
-    };
-    let instructions = decode(&bytes[..count], pc, most, |ip| {
-        translator.stops.contains(&ip) || translator.hooks.contains_key(&ip)
-    });
-    if instructions.is_empty() {
-        return None;
-    }
     let caches = &translator.caches;
     let cache = caches.near(pc).or_else(|| caches.count().checked_sub(1))?;
-    let e = caches.begin(cache);
-    let base = e.base;
-    let mut block = Block {
-        e,
-        bytes: &bytes,
-        pc,
-        ahead: instructions.len() as u8,
-        swapped: false,
-        places: Vec::new(),
-        exits: Vec::new(),
-        constants: Vec::new(),
-        traps: Vec::new(),
+    let blocks = match translator.is_exact {
+        true => &mut translator.exact_blocks,
+        false => &mut translator.blocks,
+    };
+    let kind = Kind {
+        mode: translator.mode,
         targets: match translator.is_exact {
             true => Targets::Trap(caches.miss()),
             false => Targets::Table(translator.table.low as u32),
         },
-        records_returns: !translator.hooks.is_empty(),
+        stops: &translator.stops,
+        hooks: &translator.hooks,
+    };
+    let mut block = Block {
+        e: caches.begin(cache),
+        bytes: [0; BYTES],
+        pc,
+        began: 0,
+        ahead: 0,
+        swapped: false,
+        places: Vec::new(),
+        exits: Vec::new(),
+        returns: Vec::new(),
+        traps: Vec::new(),
+        kind,
         notes: &mut translator.notes,
         origins: (translator.mode == Mode::Record).then_some(&mut translator.origins),
         info: &mut translator.info,
     };
-    let is_hooked = translator.hooks.contains_key(&pc);
-    if translator.is_exact && (is_hooked || translator.stops.contains(&pc)) {
-        block.limit();
-    }
-    if translator.stops.contains(&pc) {
-        block.stop();
-    }
-    if let Some((number, vectors)) = translator.hooks.get(&pc) {
-        block.entry(*number, *vectors);
-    }
-    block.head(translator.mode, &instructions);
-    block.note_block(&instructions);
-    for instruction in &instructions {
-        block.instruction(instruction);
-    }
-    let last = instructions.last().expect("there is one");
-    if !ends_block(last) {
-        block.normal(last.next_ip());
-        // Here the last instruction counts as executed: a write of it is told after it.
-        block.place(last.next_ip(), false, false);
-        block.exit_to(last.next_ip());
-    }
-    block.tail(match translator.is_exact {
-        true => &translator.exact_blocks,
-        false => &translator.blocks,
-    });
+    let base = block.e.base;
+    let end = block.translate(code)?;
+    blocks.add(pc, end, base);
+    let mut bodies = vec![(pc, base)];
+    block.translate_ahead(blocks, &mut bodies, code);
+    let unknown = block.tail(blocks);
     let Block {
-        e, places, traps, ..
+        mut e,
+        mut places,
+        traps,
+        returns,
+        ..
     } = block;
-    let end = instructions.last().expect("there is one").next_ip();
-    match translator.is_exact {
-        true => translator.exact_blocks.add(pc, end, base),
-        false => translator.blocks.add(pc, end, base),
-    }
+    let returns = returns.into_iter().map(|(_, pc)| pc);
+    let known = returns.filter_map(|pc| Some((pc, blocks.get(pc)?)));
+    let checks: Vec<_> = match translator.is_exact {
+        true => Vec::new(),
+        false => known.collect(),
+    };
+    let links = translator
+        .table
+        .check_all(&checks, &mut e, &mut places, caches.miss());
     translator.traps.extend(traps);
     translator.caches.end(cache, e, places);
+    for (at, to) in links {
+        translator.caches.write(at, to.to_le_bytes().to_vec());
+    }
+    translator.link_waiting(&bodies, unknown);
     Some(base)
+}
+
+/// What is translated, and what for.
+struct Kind<'a> {
+    mode: Mode,
+    targets: Targets,
+    stops: &'a FxHashSet<u64>,
+    hooks: &'a FxHashMap<u64, (u32, u8)>,
+}
+
+impl Kind<'_> {
+    /// Whether it stops exactly.
+    fn is_exact(&self) -> bool {
+        matches!(self.targets, Targets::Trap(_))
+    }
 }
 
 /// How an indirect jump finds the translation of its target.
@@ -106,18 +114,22 @@ enum Targets {
     Trap(u64),
 }
 
+/// Blocks that are put together, one behind the other, and the stubs behind all of them.
 pub(super) struct Block<'a> {
     pub(super) e: Emitter,
-    bytes: &'a [u8],
+    /// The program's code from `pc` on.
+    bytes: [u8; BYTES],
     pc: u64,
+    /// Where the translation begins.
+    began: u64,
     pub(super) ahead: u8,
     pub(super) swapped: bool,
     places: Vec<CodeSpan>,
     exits: Vec<(u64, u64)>,
-    constants: Vec<(u64, u64)>,
+    /// Where calls return to, and where the distances to these constants are filled in.
+    returns: Vec<(u64, u64)>,
     traps: Vec<(u64, Trap)>,
-    targets: Targets,
-    records_returns: bool,
+    kind: Kind<'a>,
     pub(super) notes: &'a mut Notes,
     /// In code that is recorded.
     origins: Option<&'a mut Vec<u64>>,
@@ -125,6 +137,101 @@ pub(super) struct Block<'a> {
 }
 
 impl Block<'_> {
+    /// Appends the block at `pc`; returns the end of its code. `None`: there is no code.
+    fn translate(&mut self, code: &dyn Code) -> Option<u64> {
+        let pc = self.pc;
+        self.began = self.e.here();
+        let count = code.read(pc, &mut self.bytes);
+        let most = match self.notes.wanted.is_any() {
+            true => MOST_NOTED,
+            false => MOST,
+        };
+        let instructions = decode(&self.bytes[..count], pc, most, |ip| {
+            self.kind.stops.contains(&ip) || self.kind.hooks.contains_key(&ip)
+        });
+        let last = instructions.last()?;
+        self.ahead = instructions.len() as u8;
+        let is_stop = self.kind.stops.contains(&pc);
+        let hook = self.kind.hooks.get(&pc).copied();
+        if self.kind.is_exact() && (is_stop || hook.is_some()) {
+            self.limit();
+        }
+        if is_stop {
+            self.stop();
+        }
+        if let Some((number, vectors)) = hook {
+            self.entry(number, vectors);
+        }
+        self.head(&instructions);
+        self.note_block(&instructions);
+        for instruction in &instructions {
+            self.instruction(instruction);
+        }
+        if !ends_block(last) {
+            self.normal(last.next_ip());
+            // Here the last instruction counts as executed: a write of it is told after it.
+            self.place(last.next_ip(), false, false);
+            self.exit_to(last.next_ip());
+        }
+        Some(last.next_ip())
+    }
+
+    /// Appends blocks that were not translated yet: first what comes behind each other, so that no jump is needed from one to the next.
+    fn translate_ahead(
+        &mut self,
+        blocks: &mut Blocks,
+        bodies: &mut Vec<(u64, u64)>,
+        code: &dyn Code,
+    ) {
+        let (mut looked_at, mut returned) = (0, 0);
+        for _ in 0..MOST_AHEAD {
+            let is_new = |target: &u64| blocks.get(*target).is_none() && code.may_be_ahead(*target);
+            let follows = self.follows().filter(is_new);
+            let next = follows.or_else(|| {
+                let rest = &self.exits[looked_at..];
+                let found = rest.iter().position(|(_, target)| is_new(target));
+                looked_at += found.map_or(rest.len(), |found| found + 1);
+                found.map(|found| rest[found].1)
+            });
+            let next = next.or_else(|| {
+                let rest = &self.returns[returned..];
+                let found = rest.iter().position(|(_, target)| is_new(target));
+                returned += found.map_or(rest.len(), |found| found + 1);
+                found.map(|found| rest[found].1)
+            });
+            let Some(pc) = next.filter(|_| self.e.bytes.len() < MOST_BYTES) else {
+                break;
+            };
+            let jump = follows.and_then(|_| self.exits.pop());
+            if jump.is_some() {
+                self.e.take_jump_back();
+            }
+            self.end_block();
+            self.pc = pc;
+            self.swapped = false;
+            let Some(end) = self.translate(code) else {
+                if jump.is_some() {
+                    self.exit_to(pc);
+                }
+                break;
+            };
+            blocks.add(pc, end, self.began);
+            bodies.push((pc, self.began));
+        }
+        self.end_block();
+    }
+
+    /// Makes the block long enough: once it is forgotten, it begins with a jump to the new one, which must not reach into the next.
+    fn end_block(&mut self) {
+        self.e.fill(self.began + FAR_JUMP);
+    }
+
+    /// Where the last block goes on at its end, if it does so by a jump.
+    fn follows(&self) -> Option<u64> {
+        let (distance_at, target) = self.exits.last()?;
+        (distance_at + 4 == self.e.here()).then_some(*target)
+    }
+
     pub(super) fn place(&mut self, pc: u64, boundary: bool, saved: bool) {
         let place = CodeSpan {
             at: self.e.here(),
@@ -153,7 +260,7 @@ impl Block<'_> {
     }
 
     /// Counts, and in replay traps before the counter goes above zero.
-    fn head(&mut self, mode: Mode, instructions: &[Instruction]) {
+    fn head(&mut self, instructions: &[Instruction]) {
         let count = self.ahead;
         self.places.push(CodeSpan {
             at: self.e.here(),
@@ -163,7 +270,7 @@ impl Block<'_> {
             swapped: false,
             saved: false,
         });
-        if mode == Mode::Record {
+        if self.kind.mode == Mode::Record {
             self.e.count(count);
             return;
         }
@@ -171,7 +278,7 @@ impl Block<'_> {
             head: self.e.here(),
         };
         // The condition "greater" of a jump is number 15.
-        let is_exact = matches!(self.targets, Targets::Trap(_));
+        let is_exact = self.kind.is_exact();
         if flags_are_dead(instructions) && !is_exact {
             self.e.count_with_flags(count);
             self.e.put(&[0x7e, 1]); // jle over the trap
@@ -219,7 +326,7 @@ impl Block<'_> {
     }
 
     fn look_up(&mut self) {
-        match self.targets {
+        match self.kind.targets {
             Targets::Table(table) => self.e.look_up(table),
             Targets::Trap(miss) => self.e.far_jump(miss),
         }
@@ -385,7 +492,7 @@ impl Block<'_> {
                 self.normal(pc);
                 self.note_end(instruction);
                 self.place(pc, true, false);
-                self.push_constant(next);
+                self.push_return(next);
                 self.ahead = self.ahead.saturating_sub(1);
                 self.place(instruction.near_branch_target(), false, false);
                 self.exit_to(instruction.near_branch_target());
@@ -404,7 +511,7 @@ impl Block<'_> {
                 self.place(pc, true, false);
                 let bytes = match instruction.is_invalid() {
                     // hlt, which raises the fault of an instruction that is too long.
-                    true if is_too_long(self.bytes) => vec![0xf4],
+                    true if is_too_long(&self.bytes) => vec![0xf4],
                     true => vec![0x0f, 0x0b],
                     // Who runs again has the signal, and wants to be stopped behind the instruction by whatever.
                     false if self.origins.is_none() && traps_by_number(instruction) => vec![0xcc],
@@ -419,9 +526,9 @@ impl Block<'_> {
         }
     }
 
-    fn push_constant(&mut self, value: u64) {
+    fn push_return(&mut self, value: u64) {
         let distance_at = self.e.push_constant();
-        self.constants.push((distance_at, value));
+        self.returns.push((distance_at, value));
     }
 
     fn system_call(&mut self, pc: u64, next: u64) {
@@ -483,7 +590,7 @@ impl Block<'_> {
             0
         };
         self.normal(pc);
-        if self.records_returns {
+        if !self.kind.hooks.is_empty() {
             self.place(pc, true, false);
             self.e.record_return();
         }
@@ -524,7 +631,7 @@ impl Block<'_> {
             self.place(pc, false, true);
         }
         if instruction.flow_control() == FlowControl::IndirectCall {
-            self.push_constant(next);
+            self.push_return(next);
             self.ahead = self.ahead.saturating_sub(1);
             self.place(pc, false, true);
         }
@@ -532,15 +639,12 @@ impl Block<'_> {
     }
 
     /// Exits that are not linked, and constants.
-    fn tail(&mut self, blocks: &Blocks) {
+    fn tail(&mut self, blocks: &Blocks) -> Vec<Exit> {
         self.ahead = 0;
         self.swapped = false;
+        let mut unknown = Vec::new();
         for (distance_at, target) in std::mem::take(&mut self.exits) {
-            let known = if target == self.pc {
-                Some(self.e.base)
-            } else {
-                blocks.get(target)
-            };
+            let known = blocks.get(target);
             let near = known
                 .filter(|body| i32::try_from(body.wrapping_sub(distance_at + 4) as i64).is_ok());
             if let Some(body) = near {
@@ -553,17 +657,20 @@ impl Block<'_> {
             if let Some(body) = known {
                 self.e.far_jump(body);
             } else {
-                self.traps.push((
+                let trap = Trap::Exit {
+                    target,
+                    distance_at,
+                };
+                self.traps.push((stub, trap));
+                unknown.push(Exit {
+                    target,
                     stub,
-                    Trap::Exit {
-                        target,
-                        distance_at,
-                    },
-                ));
+                    distance_at,
+                });
                 self.e.put(&[0xcc; 14]);
             }
         }
-        for (distance_at, value) in std::mem::take(&mut self.constants) {
+        for (distance_at, value) in self.returns.clone() {
             while !self.e.here().is_multiple_of(8) {
                 self.e.put(&[0xcc]);
             }
@@ -571,6 +678,7 @@ impl Block<'_> {
             self.e.aim(distance_at, at);
             self.e.put(&value.to_le_bytes());
         }
+        unknown
     }
 }
 

@@ -12,6 +12,9 @@ pub(super) struct Emitter {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Reg(pub(super) u8);
 
+/// Bytes of a jump that reaches everything.
+pub(super) const FAR_JUMP: u64 = 14;
+
 pub(super) const RAX: Reg = Reg(0);
 pub(super) const RCX: Reg = Reg(1);
 pub(super) const R9: Reg = Reg(9);
@@ -110,6 +113,29 @@ impl Emitter {
     pub(super) fn push_constant(&mut self) -> u64 {
         self.put(&[0xff, 0x35]);
         self.distance()
+    }
+
+    /// Removes the jump that was put last.
+    pub(super) fn take_jump_back(&mut self) {
+        self.bytes.truncate(self.bytes.len() - 5);
+    }
+
+    /// Does nothing up to an address: by instructions of several bytes (Intel, volume 2B, NOP).
+    pub(super) fn fill(&mut self, until: u64) {
+        const NOTHING: [&[u8]; 9] = [
+            &[0x90],
+            &[0x66, 0x90],
+            &[0x0f, 0x1f, 0x00],
+            &[0x0f, 0x1f, 0x40, 0],
+            &[0x0f, 0x1f, 0x44, 0, 0],
+            &[0x66, 0x0f, 0x1f, 0x44, 0, 0],
+            &[0x0f, 0x1f, 0x80, 0, 0, 0, 0],
+            &[0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0],
+            &[0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0],
+        ];
+        while let Some(left @ 1..) = until.checked_sub(self.here()) {
+            self.put(NOTHING[(left as usize).min(NOTHING.len()) - 1]);
+        }
     }
 
     /// `jmp [rip]` with the address behind it: reaches everything.

@@ -114,6 +114,11 @@ pub(crate) fn is_unsupported(instruction: &Instruction) -> bool {
         || instruction.is_call_far_indirect()
 }
 
+/// Whether an instruction that is not translated changes nothing but registers: it can be executed where it lies.
+pub(crate) fn changes_registers_alone(instruction: &Instruction) -> bool {
+    returns_far(instruction) || loads_gs(instruction)
+}
+
 /// `int 3` and `int 4` in two bytes: the only interrupts by number that the kernel lets programs raise, but for its own. Their signal
 /// comes behind them.
 pub(crate) fn traps_by_number(instruction: &Instruction) -> bool {

@@ -12,14 +12,16 @@ pub mod layout;
 pub mod notes;
 mod places;
 mod table;
+mod window;
 
 use iced_x86::InstructionInfoFactory;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(crate) use instructions::{
-    is_chance, is_unsupported, saves_state, tells_tables, traps_by_number,
+    changes_registers_alone, is_chance, is_unsupported, saves_state, tells_tables, traps_by_number,
 };
 pub use places::CodeSpan;
+pub(crate) use window::Window;
 
 use blocks::Blocks;
 use caches::Caches;
@@ -30,6 +32,11 @@ use table::Table;
 pub trait Code {
     /// Fills as much of `into` as can be read from `address` on; returns how many bytes that are.
     fn read(&self, address: u64, into: &mut [u8]) -> usize;
+
+    /// Whether code at an address may be translated before it is needed: nothing changes it that would not be seen.
+    fn may_be_ahead(&self, _address: u64) -> bool {
+        false
+    }
 }
 
 /// What translated code is for.
@@ -89,10 +96,18 @@ pub enum Trap {
     Flags {
         pc: u64,
     },
-    /// An instruction that cannot be translated.
+    /// Before an instruction that cannot be translated.
     Unsupported {
         pc: u64,
     },
+}
+
+/// A jump to code that has no translation.
+#[derive(Debug, Clone, Copy)]
+struct Exit {
+    target: u64,
+    stub: u64,
+    distance_at: u64,
 }
 
 /// Translations that are not used for a while.
@@ -113,6 +128,8 @@ pub struct Translator {
     exact_blocks: Blocks,
     is_exact: bool,
     traps: FxHashMap<u64, Trap>,
+    /// By what they lead to: exits whose targets have no translation yet, of exact code or of other.
+    waiting: FxHashMap<(u64, bool), Vec<Exit>>,
     resets: usize,
     stops: FxHashSet<u64>,
     /// Where calls are recorded: by address the number, and that of vectors; with any, all returns are.
@@ -134,6 +151,7 @@ impl Translator {
             exact_blocks: Blocks::default(),
             is_exact: false,
             traps: FxHashMap::default(),
+            waiting: FxHashMap::default(),
             resets: 0,
             stops: FxHashSet::default(),
             hooks: FxHashMap::default(),
@@ -228,6 +246,20 @@ impl Translator {
         }
     }
 
+    /// There are new translations, in which some exits lead nowhere yet: links exits that waited for these.
+    fn link_waiting(&mut self, bodies: &[(u64, u64)], unknown: Vec<Exit>) {
+        let is_exact = self.is_exact;
+        for (pc, body) in bodies {
+            for exit in self.waiting.remove(&(*pc, is_exact)).unwrap_or_default() {
+                self.link(exit.stub, exit.distance_at, *body);
+            }
+        }
+        for exit in unknown {
+            let waiting = self.waiting.entry((exit.target, is_exact)).or_default();
+            waiting.push(exit);
+        }
+    }
+
     /// Makes indirect jumps to `pc` find its translation.
     pub fn check(&mut self, pc: u64, body: u64) {
         self.table.check(pc, body, &mut self.caches);
@@ -289,6 +321,8 @@ impl Translator {
     /// Forgets the translations of what lies in this range: the program's code there has changed. What leads to them will lead to
     /// new ones. Threads inside of them must go on by [`Self::entry`].
     pub fn forget_range(&mut self, start: u64, end: u64) {
+        // Some of them lie in what is forgotten now, and the new beginning of that is not to be written over.
+        self.waiting.clear();
         let mut gone = self.blocks.take(start, end);
         gone.extend(self.exact_blocks.take(start, end));
         for (pc, body) in gone {
@@ -366,6 +400,7 @@ impl Translator {
 
     /// From now on there are no translations. No thread may go on in what was there.
     pub fn set_aside(&mut self) -> Aside {
+        self.waiting.clear();
         let aside = Aside {
             blocks: std::mem::take(&mut self.blocks),
             exact_blocks: std::mem::take(&mut self.exact_blocks),
@@ -383,6 +418,7 @@ impl Translator {
             // The caches have been emptied.
             return self.forget();
         }
+        self.waiting.clear();
         self.blocks = aside.blocks;
         self.exact_blocks = aside.exact_blocks;
         self.table = aside.table;
@@ -402,6 +438,7 @@ impl Translator {
 
     /// Forgets all translations: the program's code has changed. Threads must go on by [`Self::entry`].
     pub fn forget(&mut self) {
+        self.waiting.clear();
         self.blocks.clear();
         self.exact_blocks.clear();
         self.table.clear(&mut self.caches);

@@ -4,7 +4,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::caches::Caches;
-use super::emit::{RAX, RCX};
+use super::emit::{Emitter, RAX, RCX};
 use super::{CodeSpan, layout};
 
 pub(super) struct Table {
@@ -48,36 +48,53 @@ impl Table {
 
     /// Has jumps to `pc` find its translation.
     pub(super) fn check(&mut self, pc: u64, body: u64, caches: &mut Caches) {
-        if !self.checked.insert(pc) {
-            return;
-        }
         let Some(cache) = caches.with(body) else {
             return;
         };
-        let mut e = caches.begin(cache);
-        let at = e.here();
-        e.set(RCX, pc.wrapping_neg());
-        e.put(&[0x48, 0x8d, 0x0c, 0x01]); // lea rcx, [rcx + rax]
-        e.put(&[0xe3, 14]); // jrcxz over the jump
-        let next = e.here() + 6;
-        e.far_jump(caches.miss());
-        e.load(RCX, layout::SLOT_RCX);
-        e.load(RAX, layout::SLOT_RAX);
-        let distance_at = e.jump();
-        e.aim(distance_at, body);
-        // In these few instructions the thread is already at `pc`, as far as the program can see.
-        let place = CodeSpan {
-            at,
-            pc,
-            ahead: 0,
-            boundary: false,
-            swapped: false,
-            saved: true,
-        };
-        caches.end(cache, e, vec![place]);
-        let bucket = pc as u16;
-        let before = self.chains.insert(bucket, next);
-        let link_at = before.unwrap_or(self.low + u64::from(bucket) * 8);
-        caches.write(link_at, at.to_le_bytes().to_vec());
+        let (mut e, mut places) = (caches.begin(cache), Vec::new());
+        let links = self.check_all(&[(pc, body)], &mut e, &mut places, caches.miss());
+        caches.end(cache, e, places);
+        for (at, to) in links {
+            caches.write(at, to.to_le_bytes().to_vec());
+        }
+    }
+
+    /// Appends the checks by which jumps to addresses find their translations. Returns what is to be written then: where, and the addresses.
+    pub(super) fn check_all(
+        &mut self,
+        bodies: &[(u64, u64)],
+        e: &mut Emitter,
+        places: &mut Vec<CodeSpan>,
+        miss: u64,
+    ) -> Vec<(u64, u64)> {
+        let mut links = Vec::new();
+        for (pc, body) in bodies.iter().copied() {
+            if !self.checked.insert(pc) {
+                continue;
+            }
+            let at = e.here();
+            e.set(RCX, pc.wrapping_neg());
+            e.put(&[0x48, 0x8d, 0x0c, 0x01]); // lea rcx, [rcx + rax]
+            e.put(&[0xe3, 14]); // jrcxz over the jump
+            let next = e.here() + 6;
+            e.far_jump(miss);
+            e.load(RCX, layout::SLOT_RCX);
+            e.load(RAX, layout::SLOT_RAX);
+            let distance_at = e.jump();
+            e.aim(distance_at, body);
+            // In these few instructions the thread is already at `pc`, as far as the program can see.
+            places.push(CodeSpan {
+                at,
+                pc,
+                ahead: 0,
+                boundary: false,
+                swapped: false,
+                saved: true,
+            });
+            let bucket = pc as u16;
+            let before = self.chains.insert(bucket, next);
+            links.push((before.unwrap_or(self.low + u64::from(bucket) * 8), at));
+        }
+        links
     }
 }

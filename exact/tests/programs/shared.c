@@ -151,6 +151,35 @@ static void moved(void) {
   again[5]++;
   common[6] = 3;
   printf("%d %d\n", common[5], again[6]);
+  common = map(-1, 8192, 3, MAP_SHARED | MAP_ANONYMOUS, 0);
+  common[4096] = 1;
+  again = mremap(common, 8192, 8192, MREMAP_MAYMOVE | 4 /* MREMAP_DONTUNMAP */, NULL);
+  if (again == MAP_FAILED) abort();
+  common[4096]++;
+  if (again[4096] == 2) puts("written there");
+  again[7] = 1;
+  if (common[7]) puts("written here");
+  munmap(common, 8192);
+  again[8] = again[7];
+  if (again[8]) puts("left there");
+}
+
+// Calls that drop nothing: shared memory lies elsewhere, and some memory is locked.
+static void kept(void) {
+  long size = 32 << 10, words = size / sizeof(long), state = 1, failed = 0;
+  long *shared = (long *)map(-1, size, 3, MAP_SHARED | MAP_ANONYMOUS, 0);
+  long *locked = (long *)map(-1, size, 3, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+  if (mlock(locked, size)) abort();
+  for (int i = 0; i < 64; i++) {
+    for (long at = 0; at < words; at++) {
+      state = (state ^ state >> 27) * 0x5851f42d4c957f2d;
+      shared[at] = locked[at] = state;
+    }
+    failed += madvise(shared, size, MADV_FREE);
+    failed += madvise(shared, size, MADV_DONTNEED);
+    failed += madvise(locked, size, MADV_DONTNEED);
+  }
+  printf("%ld %d\n", failed, !memcmp(shared, locked, size));
 }
 
 // The program's own memory is written by a file and by a call.
@@ -212,6 +241,7 @@ int main(int argc, char **argv) {
   if (!strcmp(argv[1], "segment")) segment();
   if (!strcmp(argv[1], "parts")) parts();
   if (!strcmp(argv[1], "moved")) moved();
+  if (!strcmp(argv[1], "kept")) kept();
   if (!strcmp(argv[1], "own")) own();
   if (!strcmp(argv[1], "beside")) beside();
   if (!strcmp(argv[1], "steps")) steps();

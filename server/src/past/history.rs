@@ -1,4 +1,4 @@
-//! Values over time: all changes of a value, and its last change before a moment.
+//! Values over time: all changes of a value.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use crate::inspect::{self, Manner, View};
 use crate::protocol::{Code, ExpressionFault, Failure};
 use crate::quantity::count;
 use crate::session::hex;
-use crate::verbs::{HistoryReply, LastWriteReply};
+use crate::verbs::HistoryReply;
 
 /// How many moments are read between two checks for Ctrl-C.
 const MOMENTS: usize = 64;
@@ -302,7 +302,11 @@ impl Past {
     }
 
     /// Returns why a value that no event shows cannot be known at any: its function was never called, or has no such variable.
-    fn why_never(&self, expression: &str, here: Position) -> Result<Option<Failure>, Failure> {
+    pub(super) fn why_never(
+        &self,
+        expression: &str,
+        here: Position,
+    ) -> Result<Option<Failure>, Failure> {
         let found = self.look_at(here, frames_for(expression), |looked| {
             inspect::evaluate(&looked.view(), expression, Manner::of_many(false), None)
         });
@@ -332,22 +336,9 @@ impl Past {
         Ok(Some(failure.hint("SELECT function, count(*) FROM calls GROUP BY function shows which functions were called")))
     }
 
-    /// Returns why the last change of a value up to here cannot be known, or is not known although events show a value.
-    fn why_unknown(
-        &self,
-        expression: &str,
-        here: Position,
-        is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<Option<Failure>, Failure> {
-        match self.why_never(expression, here)? {
-            Some(failure) => Ok(Some(failure)),
-            None => self.why_in_outer_calls(expression, here, is_interrupted),
-        }
-    }
-
     /// Says of a pointer that no event shows but as null when that was, and which second run would tell more: it may have been set
     /// since.
-    fn behind_null(&self, failure: Failure, expression: &str) -> Failure {
+    pub(super) fn behind_null(&self, failure: Failure, expression: &str) -> Failure {
         let null = ValueError::Null.to_string();
         if failure.code != Code::EvalFailed || !failure.message.starts_with(&null) {
             return failure;
@@ -414,272 +405,6 @@ impl Past {
             hint,
         })
     }
-
-    /// Finds the last change of a value up to the position that the user has chosen, or up to the end.
-    pub fn last_write(
-        &self,
-        expression: &str,
-        manner: Manner,
-        is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<LastWriteReply, Failure> {
-        self.at_end_unless_chosen(|here| {
-            self.last_write_at(expression, manner, here, is_interrupted)
-        })
-    }
-
-    /// The same up to another moment.
-    pub(super) fn last_write_at(
-        &self,
-        expression: &str,
-        manner: Manner,
-        here: Position,
-        is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<LastWriteReply, Failure> {
-        if self.timeline.has_every_instruction() {
-            return self.last_instruction_to_write(expression, manner, here);
-        }
-        self.must_be_told_apart(expression, here, true)?;
-        let reply = self
-            .last_change_at(expression, manner, here, is_interrupted)
-            .map_err(|failure| self.behind_null(failure, expression))?;
-        if reply.after.as_ref().is_some_and(|after| after.is_write) {
-            return Ok(reply);
-        }
-        let Some(there) = self.logged_at(expression, here)? else {
-            let is_unknown = reply.after.is_none() && reply.later.is_none();
-            let why = match is_unknown {
-                true => self.why_unknown(expression, here, is_interrupted)?,
-                false => None,
-            };
-            return why.map_or(Ok(reply), Err);
-        };
-        let logged = self.last_change_at(&there.expression, manner, here, is_interrupted);
-        // Only a variable's memory was another one's before its call. Pointers may lead to where they do only since the value
-        // before, but these bytes were written when they were written.
-        let before = reply.before.as_ref().map_or(0, |before| before.seq);
-        let since = match self.in_each_call(expression, here) {
-            Some(_) => before,
-            None => 0,
-        };
-        let tells_more = |logged: &LastWriteReply| match &logged.after {
-            Some(after) => after.is_write && after.seq >= since,
-            None => reply.after.is_none() && reply.later.is_none() && logged.later.is_some(),
-        };
-        // The type may have no name.
-        let logged = logged.ok().filter(tells_more);
-        Ok(logged.map_or(reply, |logged| LastWriteReply {
-            expression: expression.to_owned(),
-            place: Some(there.text),
-            ..logged
-        }))
-    }
-
-    /// Returns where an expression lies here, if writes to there were logged: what it leads to may have been there before the
-    /// expression led to it.
-    fn logged_at(&self, expression: &str, here: Position) -> Result<Option<Logged>, Failure> {
-        let found = self.look_at(here, frames_for(expression), |looked| {
-            let view = looked.view();
-            let place = inspect::evaluate_place(&view, expression)?;
-            let address = format!("&({expression})");
-            let address = inspect::evaluate(&view, &address, Manner::of_many(false), None);
-            Ok((
-                place,
-                address.ok().and_then(|address| address.shown.stale_since),
-            ))
-        });
-        let Ok((place, stale)) = found else {
-            return Ok(None);
-        };
-        let range = place.address..place.address.saturating_add(place.len);
-        let has_writes = self.timeline.has_logged_in(&range);
-        if !has_writes.map_err(|error| of_replay(&error))? {
-            return Ok(None);
-        }
-        let address = hex(place.address);
-        let stale = stale.map(|event| format!(" (as of event {event})"));
-        Ok(Some(Logged {
-            expression: format!("*({} *){address}", place.ty.name()),
-            text: format!("{address}{}", stale.unwrap_or_default()),
-        }))
-    }
-
-    /// Finds the last change of a value at the events that show it.
-    fn last_change_at(
-        &self,
-        expression: &str,
-        manner: Manner,
-        here: Position,
-        is_interrupted: &dyn Fn() -> bool,
-    ) -> Result<LastWriteReply, Failure> {
-        let mut tracked = self.tracked_at(expression, here)?.showing(manner.options());
-        let last = tracked.last_change_up_to(&self.timeline, (here.seq, here.tid), is_interrupted);
-        let last = last.map_err(|error| of_replay(&error))?;
-        let before = last.as_ref().and_then(|last| {
-            let (seq, tid) = last.change.old_at?;
-            Some(history::Change {
-                seq,
-                tid,
-                own: last.change.own,
-                old: None,
-                old_at: None,
-                new: last.change.old.clone()?,
-                shown: last.old_shown.clone(),
-                of_call: last.change.of_call,
-            })
-        });
-        let described = |change: history::Change| self.described(change);
-        let seen_at = last.as_ref().map(|last| last.seen_at);
-        let now = self.look_at(here, frames_for(expression), |looked| {
-            inspect::evaluate(&looked.view(), expression, manner, None)
-        });
-        let after = last.map(|last| described(last.change)).transpose()?;
-        let again = after
-            .as_ref()
-            .map(|after| self.written_again(expression, after, here))
-            .transpose()?
-            .flatten();
-        let is_exact = match &after {
-            Some(after) => self.is_exact(after)?,
-            None => false,
-        };
-        let is_write = after.as_ref().is_some_and(|after| after.is_write);
-        let later = self.known_later(expression, here, is_interrupted)?;
-        // The writes are recorded: only this moment is too early.
-        let is_logged_later = later.as_ref().is_some_and(|later| later.last.is_write);
-        Ok(LastWriteReply {
-            expression: expression.to_owned(),
-            before: before.map(described).transpose()?,
-            is_logged: is_write && self.is_logged(expression, now.as_ref().ok(), here)?,
-            seen_at,
-            place: None,
-            is_exact: false,
-            is_remapped: false,
-            is_unmapped: false,
-            since: None,
-            not_recorded: Vec::new(),
-            hint: match is_exact || again.is_some() || is_logged_later {
-                true => None,
-                false => self.how_to_log(expression, here),
-            },
-            later,
-            again,
-            after,
-            now: now.ok().map(|value| value.shown),
-        })
-    }
-
-    /// Finds the last logged write after `after` and up to `here`, if there was one: it wrote the same value.
-    fn written_again(
-        &self,
-        expression: &str,
-        after: &Change,
-        here: Position,
-    ) -> Result<Option<Change>, Failure> {
-        let Some(place) = self.global_place(expression, here) else {
-            return Ok(None);
-        };
-        let range = place.address..place.address.saturating_add(place.len);
-        let last = self.timeline.last_logged_to(&range, here.seq);
-        let last = last.map_err(|error| of_replay(&error))?;
-        let later = last.filter(|write| write.seq > after.seq);
-        Ok(later.map(|write| {
-            let value = after.value.clone();
-            Change::of_write(write, after.thread, Some(value.clone()), value)
-        }))
-    }
-
-    /// Returns the last `most` logged writes to a place, by the name under which it was logged, and how many there are in
-    /// all.
-    ///
-    /// # Errors
-    /// The recording cannot be read.
-    pub fn logged_writes(&self, target: &str, most: usize) -> Result<(Vec<Change>, u64), Failure> {
-        let found = self.timeline.logged_writes(target, most);
-        let (writes, count) = found.map_err(|error| of_replay(&error))?;
-        let Some(last) = writes.last() else {
-            return Ok((Vec::new(), count));
-        };
-        let seq = last.seq;
-        let at = Position::of_event(seq, last.tid.unwrap_or_default());
-        self.look_at(at, 1, |looked| {
-            // As it was named: outside of any function.
-            let view = View {
-                frames: &[],
-                ..looked.view()
-            };
-            let place = inspect::evaluate_place(&view, target);
-            // A name that only a library has is visible to its own code.
-            let place = place.or_else(|_| inspect::evaluate_place(&looked.view(), target));
-            // It may lie in a call, or behind a pointer that is not known.
-            let ty = place.map_or_else(
-                |_| replay::history::type_of_logged(&self.timeline, target, seq),
-                |place| Some(place.ty),
-            );
-            let text = |bytes: &[u8]| match &ty {
-                Some(ty) if ty.size() == Some(bytes.len() as u64) => {
-                    inspect::bytes_text(view.space, view.machine, ty, bytes)
-                }
-                _ => inspect::hex_bytes(bytes),
-            };
-            let changes = writes.into_iter().map(|write| {
-                let (old, new) = (write.old.as_deref().map(&text), text(&write.new));
-                Change::of_write(write, 0, old, new)
-            });
-            Ok((changes.collect(), count))
-        })
-    }
-
-    /// Writes logged bytes as a value of the place's type.
-    pub(super) fn logged_text(
-        &self,
-        place: &inspect::MemoryPlace,
-        here: Position,
-        bytes: &[u8],
-    ) -> String {
-        let text = self.look_at(here, 1, |looked| {
-            let view = looked.view();
-            Ok(inspect::bytes_text(
-                view.space,
-                view.machine,
-                &place.ty,
-                bytes,
-            ))
-        });
-        text.ok()
-            .filter(|_| place.ty.size() == Some(bytes.len() as u64))
-            .unwrap_or_else(|| inspect::hex_bytes(bytes))
-    }
-
-    /// Returns whether a value that may have changed is that of the last logged write, or was seen after it.
-    fn is_logged(
-        &self,
-        expression: &str,
-        now: Option<&inspect::ValueReport>,
-        here: Position,
-    ) -> Result<bool, Failure> {
-        let Some(seq) = now.and_then(|now| now.shown.stale_since) else {
-            return Ok(false);
-        };
-        let write = self.timeline.logged_write(seq);
-        if write.map_err(|error| of_replay(&error))?.is_some() {
-            return Ok(true);
-        }
-        let place = self.look_at(here, frames_for(expression), |looked| {
-            inspect::evaluate_place(&looked.view(), expression)
-        });
-        let Ok(place) = place else { return Ok(false) };
-        let range = place.address..place.address.saturating_add(place.len);
-        let last = self.timeline.last_logged_to(&range, here.seq);
-        Ok(last.map_err(|error| of_replay(&error))?.is_some())
-    }
-}
-
-/// Where an expression lies whose memory is logged.
-struct Logged {
-    /// An expression for that address.
-    expression: String,
-    /// The address, and since when it may be another one.
-    text: String,
 }
 
 /// The text that was shown last, of each thread's own value or of the only value.

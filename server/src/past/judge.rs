@@ -87,14 +87,8 @@ impl Judge {
         let Some(condition) = &self.condition else {
             return Ok(true);
         };
-        let context = Context {
-            space: view.space,
-            machine: view.machine,
-            frames: view.frames,
-            index: view.frame,
-            calls: None,
-            kept: Some(view.kept),
-        };
+        let context =
+            Context::new(view.space, view.machine, view.frames, view.frame).with_kept(view.kept);
         let done = catch_unwind(AssertUnwindSafe(|| {
             let parsed = condition.within(&context);
             let parsed = parsed.map_err(|error| error.one_line())?;
@@ -224,14 +218,7 @@ fn in_frames<T>(
     let machine = arrival.machine(hit_count);
     let done = catch_unwind(AssertUnwindSafe(|| {
         let frames = backtrace(space, machine, frames).frames;
-        work(&Context {
-            space,
-            machine,
-            frames: &frames,
-            index: 0,
-            calls: None,
-            kept: Some(kept),
-        })
+        work(&Context::new(space, machine, &frames, 0).with_kept(kept))
     }));
     done.unwrap_or_else(|_| Err("internal error while evaluating it".to_owned()))
 }

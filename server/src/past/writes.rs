@@ -264,11 +264,14 @@ impl Past {
         }
         let begun = timeline.entered(here.instant(), here.tid, (frame.entry, frame.cfa));
         let begun = begun.map_err(|error| of_replay(&error))?;
-        // A call that began before recording did, or in a gap, has no beginning here.
-        Ok((
-            (begun, here.instant()),
-            format!("this call of {function}{UP_TO_HERE}"),
-        ))
+        // A call that began before recording did, or in a gap, has no beginning here: some of what is found may be from before it.
+        let stretch = match begun {
+            Some(_) => format!("this call of {function}{UP_TO_HERE}"),
+            None => format!(
+                "what was recorded{UP_TO_HERE} (when this call of {function} began is not known)"
+            ),
+        };
+        Ok(((begun, here.instant()), stretch))
     }
 
     /// Returns the recorded call with this frame.

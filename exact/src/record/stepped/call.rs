@@ -9,7 +9,7 @@ use crate::log::{Bytes, Entry, MappedFile, Space};
 use crate::ptrace;
 use crate::record::address_space::PAGE;
 use crate::record::known::Known;
-use crate::record::space::{beside, stated, whole};
+use crate::record::space::{MREMAP_DONTUNMAP, beside, stated, whole};
 use crate::record::system_call::ends_recording;
 use crate::system_calls::written::{Finished, Written, written};
 
@@ -37,6 +37,9 @@ fn refused(number: i64, args: &[u64; 6]) -> Option<&'static str> {
         libc::SYS_exit => "the thread ends",
         libc::SYS_mmap if is_shared => "it maps shared memory",
         libc::SYS_shmat | libc::SYS_shmdt => "it maps shared memory",
+        libc::SYS_mremap if args[1] == 0 || args[3] & MREMAP_DONTUNMAP != 0 => {
+            "it maps memory once more"
+        }
         libc::SYS_remap_file_pages | libc::SYS_userfaultfd | libc::SYS_rseq => {
             "the kernel writes its memory at any moment"
         }
@@ -183,7 +186,7 @@ impl Stepped {
             return Ok((None, changes.spaces));
         }
         let space = stated(&self.process, call.number, call.args, result, writes)?;
-        if space.is_some() {
+        if space.is_some() || !beside.is_empty() {
             self.find_written_code(&Known::of(&self.process, &|_| false)?);
         }
         Ok((space, beside))

@@ -102,6 +102,8 @@ impl Recorder {
         let failed_tracer = tracer.clone();
         let started = thread.spawn(move || {
             let recorder = self.start_watched(&watch, &tracer);
+            // Its descriptors are closed now: this thread lives as long as the process.
+            drop(watch);
             // The tracer may end now: whatever was to be told is told.
             settled(&tracer);
             let _ = recorder.map(|mut recorder| recorder.wait());
