@@ -14,6 +14,8 @@ pub enum Cell {
     Number(i64),
     /// Text.
     Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
     /// Null.
     Null,
 }
@@ -44,6 +46,14 @@ impl Row {
             _ => None,
         }
     }
+
+    /// Returns the bytes in a column; `None` for null.
+    pub fn bytes(&self, column: usize) -> Option<&[u8]> {
+        match self.0.get(column) {
+            Some(Cell::Bytes(bytes)) => Some(bytes),
+            _ => None,
+        }
+    }
 }
 
 /// Runs a query whose answer has few rows.
@@ -57,6 +67,7 @@ pub fn ask(session: &Session, sql: &str) -> Result<Vec<Row>> {
         let columns = batch.columns().iter().map(|column| {
             let kind = match column.data_type() {
                 kind if kind.is_integer() || *kind == DataType::Boolean => DataType::Int64,
+                kind if kind.is_binary() => DataType::BinaryView,
                 _ => DataType::Utf8,
             };
             cast(column, &kind)
@@ -65,6 +76,7 @@ pub fn ask(session: &Session, sql: &str) -> Result<Vec<Row>> {
         let cell = |column: &dyn Array, row: usize| match column.data_type() {
             _ if column.is_null(row) => Cell::Null,
             DataType::Int64 => Cell::Number(column.as_primitive::<Int64Type>().value(row)),
+            DataType::BinaryView => Cell::Bytes(column.as_binary_view().value(row).to_vec()),
             _ => Cell::Text(column.as_string::<i32>().value(row).to_owned()),
         };
         let row = |row| Row(columns.iter().map(|column| cell(column, row)).collect());

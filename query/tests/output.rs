@@ -95,13 +95,34 @@ fn parquet_reads_back() {
 }
 
 #[test]
-fn nonsense_floats_and_large_numbers_in_json() {
-    let sql = "SELECT 9223372036854775807 AS max, CAST('NaN' AS DOUBLE) AS nan, CAST('inf' AS DOUBLE) AS inf";
+fn numbers_that_are_none_and_large_numbers_in_json() {
+    let sql = "SELECT 9223372036854775807 AS max, CAST('NaN' AS DOUBLE) AS nan, CAST('-inf' AS DOUBLE) AS inf, \
+        CAST('inf' AS FLOAT) AS single, CAST(0.1 AS FLOAT) AS tenth, [CAST('NaN' AS DOUBLE), 2.5, NULL] AS l, \
+        CAST(NULL AS DOUBLE) AS n";
     check(
         sql,
         Format::JsonLines,
         expect![[r#"
-        {"max":9223372036854775807,"nan":null,"inf":null}
+        {"max":9223372036854775807,"nan":"NaN","inf":"-inf","single":"inf","tenth":0.1,"l":["NaN",2.5,null],"n":null}
+    "#]],
+    );
+    // Rows by name are without what is NULL, and NaN is not.
+    let asked = Asked::new(|path| shop().record(path));
+    let rows = query::finding::rows(&asked.session, sql, 1, |_| ()).unwrap();
+    let row = &rows.rows[0];
+    assert_eq!((&row["nan"], &row["inf"]), (&"NaN".into(), &"-inf".into()));
+    assert!(!row.contains_key("n"), "{row:?}");
+}
+
+#[test]
+fn bytes_in_lists_are_text_too() {
+    let sql =
+        "SELECT array_agg(bytes ORDER BY seq) AS b FROM events WHERE kind IN ('stdout', 'stderr')";
+    check(
+        sql,
+        Format::JsonLines,
+        expect![[r#"
+        {"b":["hello\n","\\xfffe78"]}
     "#]],
     );
 }

@@ -82,6 +82,22 @@ fn a_pending_breakpoint_is_set_before_the_librarys_own_code_runs() {
     assert_eq!(live.run_to_end(), 0);
 }
 
+#[test]
+fn a_message_that_waits_is_checked_once_its_library_is_there() {
+    let live = entered();
+    live.ask(&["logpoint", "blue_work", "{nosuch}", "--pending"]);
+    live.ask(&["break", "blue_work", "--pending"]);
+    live.moved(&["continue"]);
+    let listed = live.ask(&["logpoint", "list"]);
+    let told = listed["probes"][0]["message"].as_str().unwrap_or_default();
+    assert!(
+        told.starts_with("no variable \"nosuch\" here"),
+        "{listed:#}"
+    );
+    live.ask(&["break", "remove", "--all"]);
+    assert_eq!(live.run_to_end(), 0);
+}
+
 /// A breakpoint without a condition in a library that is never loaded stops nothing.
 #[test]
 fn what_never_comes_stays_pending_to_the_end() {

@@ -161,6 +161,23 @@ fn a_misspelt_name_is_an_error_where_it_can_never_be_right() {
 }
 
 #[test]
+fn the_message_of_a_logpoint_is_checked_before_the_program_runs() {
+    let path = fixture_artifact("inlined", "inlined_O2");
+    let options = ["--stop-on-entry", "--logpoint", "visit", "{nosuch}"];
+    let live = Live::started("names-first-logpoint", &options, &path, &[]);
+    let warnings = live.session()["warnings"].clone();
+    let foreseen = json!("--logpoint visit: no variable \"nosuch\" here");
+    let told = warnings.as_array().expect("a list");
+    assert!(told.contains(&foreseen), "{warnings:#}");
+    let listed = live.ask(&["logpoint", "list"]);
+    assert_eq!(
+        listed["probes"][0]["message"],
+        "no variable \"nosuch\" here"
+    );
+    assert_eq!(live.run_to_end(), 0);
+}
+
+#[test]
 fn what_failed_is_told_with_the_next_reply() {
     let live = started("inlined_O2");
     // The engine sees each of its evaluations; for those by the program only the failures are counted.

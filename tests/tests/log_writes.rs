@@ -560,6 +560,9 @@ fn a_logpoint_that_fails_is_told_at_the_end() {
     assert!(message.contains(failed), "{message}");
     let why = ": nosuch: no variable \"nosuch\" here";
     assert!(message.contains(why), "{message}");
+    // It is foreseen, too.
+    let foreseen = "hindsight: warning: --logpoint inc: no variable \"nosuch\" here";
+    assert!(message.contains(foreseen), "{message}");
     let condition = told("condition", "{k}", &["*(int *)(long)k == 1"]);
     let failed = "the condition *(int *)(long)k == 1 failed 5 times, first at event ";
     assert!(condition.contains(failed), "{condition}");
@@ -567,6 +570,7 @@ fn a_logpoint_that_fails_is_told_at_the_end() {
     for message in ["{k}", "<error: none> {k}"] {
         let right = told(&format!("right{}", message.len()), message, &[]);
         assert!(!right.contains("failed"), "{right}");
+        assert!(!right.contains("--logpoint"), "{right}");
     }
     // What can never be right is refused before the program runs.
     let refused = told("refused", "{k}", &["p->nope > 1"]);

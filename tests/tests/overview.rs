@@ -679,6 +679,55 @@ fn functions_that_fail_often_and_the_errors_of_the_kernel_are_told() {
 }
 
 #[test]
+fn system_calls_that_failed_are_told_though_no_function_returned_an_error() {
+    let scratch = Scratch::new("overview-syscalls");
+    let source = "#include <fcntl.h>\n#include <unistd.h>\n\
+         void load(const char *path) { int fd = open(path, O_RDONLY); if (fd >= 0) close(fd); }\n\
+         void ask(void) { int ends[2]; char byte; if (pipe(ends)) return; isatty(ends[0]);\n\
+         fcntl(ends[0], F_SETFL, O_NONBLOCK); if (read(ends[0], &byte, 1) < 0) close(ends[0]); close(ends[1]); }\n\
+         int main(void) { for (int i = 0; i < 3; i++) load(\"/no/such\"); load(\"/no/other\"); ask(); close(99);\n\
+         return 0; }\n";
+    let program = compiled(&scratch, "program.c", source, &["-O0", "-g"]);
+    let recorded = Recorded::of_program(scratch, &program, &[], &["--syscalls"]);
+    let seq = |what: &str| recorded.number(&format!("select min(seq) from syscalls where {what}"));
+    let text = recorded.text();
+    for line in [
+        format!(
+            "  close failed with EBADF: 1 call, seq {}\n",
+            seq("errno = 'EBADF'")
+        ),
+        format!(
+            "  openat(\"/no/other\") failed with ENOENT: 1 call, seq {}\n",
+            seq("args like '%/no/other%'")
+        ),
+        format!(
+            "  openat(\"/no/such\") failed with ENOENT: 3 calls, first seq {}\n",
+            seq("args like '%/no/such%'")
+        ),
+    ] {
+        assert!(text.contains(&line), "{line}{text}");
+    }
+    for usual in ["EAGAIN", "ENOTTY"] {
+        seq(&format!("errno = '{usual}'"));
+        assert!(!text.contains(&format!("failed with {usual}")), "{text}");
+    }
+    let json = recorded.json();
+    let told = json["failed_syscalls"]["told"].as_array().expect("a list");
+    let such = told
+        .iter()
+        .find(|group| group["first"]["path"] == "\"/no/such\"");
+    let such = such.expect("it is told");
+    assert_eq!(
+        (&such["name"], &such["errno"], &such["calls"]),
+        (&"openat".into(), &"ENOENT".into(), &3.into()),
+        "{json:#}"
+    );
+    let scratch = Scratch::new("overview-no-syscalls");
+    let without = Recorded::of_program(scratch, &program, &[], &[]);
+    assert!(without.json()["failed_syscalls"].is_null());
+}
+
+#[test]
 fn the_last_calls_are_told_with_the_lines_that_made_them() {
     let scratch = Scratch::new("overview-lasts");
     let source = "int last(int fd, const char *name) { if (fd == 4) *(volatile int *)8 = fd; return fd; }\n\

@@ -120,14 +120,15 @@ impl ScalarUDFImpl for OfCalls {
     }
 }
 
-fn named(number: i64) -> String {
+/// Returns the name of a system call, or a word with its number.
+pub fn named(number: i64) -> String {
     let known = u64::try_from(number).ok().and_then(name);
     known.map_or_else(|| format!("syscall_{number:#x}"), str::to_owned)
 }
 
 /// Returns the name of the error in `result`. Some internal errors of the kernel never reach a program, but do reach
 /// tracers.
-fn error(result: i64) -> Option<String> {
+pub fn error(result: i64) -> Option<String> {
     let number = result.checked_neg().filter(|n| (1..=4095).contains(n))?;
     let known = error_name(number).map(str::to_owned);
     Some(known.unwrap_or_else(|| number.to_string()))

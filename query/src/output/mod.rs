@@ -1,8 +1,10 @@
 //! Writes answers as CSV, JSON, JSON lines or Parquet. Tables for people are drawn elsewhere.
 //!
 //! CSV and JSON show bytes as text: valid UTF-8 as it is, other bytes as `\x` and two hexadecimal digits each. Parquet
-//! keeps the bytes. In JSON and Parquet, columns with the same name are numbered: `function`, `function_2`.
+//! keeps the bytes. In JSON, which has no such numbers, `NaN`, `inf` and `-inf` are texts. In JSON and Parquet, columns with
+//! the same name are numbered: `function`, `function_2`.
 
+mod json;
 mod names;
 mod parquet_file;
 mod text;
@@ -10,7 +12,6 @@ mod text;
 use std::io::Write;
 
 use arrow::csv;
-use arrow::json;
 use arrow::json::writer::{JsonArray, LineDelimited};
 use arrow::record_batch::RecordBatch;
 
@@ -45,8 +46,7 @@ pub fn write<W: Write + Send>(answer: &mut Answer, format: Format, mut out: W) -
             each(answer, |batch| Ok(writer.write(&without_bytes(batch)?)?))
         }
         Format::Json => {
-            let builder = json::WriterBuilder::new().with_explicit_nulls(true);
-            let mut writer = builder.build::<_, JsonArray>(&mut out);
+            let mut writer = json::builder().build::<_, JsonArray>(&mut out);
             let rows = each(answer, |batch| Ok(writer.write(&named(batch)?)?))?;
             writer.finish()?;
             drop(writer);
@@ -54,8 +54,7 @@ pub fn write<W: Write + Send>(answer: &mut Answer, format: Format, mut out: W) -
             Ok(rows)
         }
         Format::JsonLines => {
-            let builder = json::WriterBuilder::new().with_explicit_nulls(true);
-            let mut writer = builder.build::<_, LineDelimited>(&mut out);
+            let mut writer = json::builder().build::<_, LineDelimited>(&mut out);
             let rows = each(answer, |batch| Ok(writer.write(&named(batch)?)?))?;
             writer.finish()?;
             Ok(rows)
@@ -64,9 +63,8 @@ pub fn write<W: Write + Send>(answer: &mut Answer, format: Format, mut out: W) -
     }
 }
 
-/// Returns `batch` with bytes as text, and with a unique name for each column.
+/// Returns `batch` with a unique name for each column.
 fn named(batch: &RecordBatch) -> Result<RecordBatch> {
-    let batch = without_bytes(batch)?;
     let names = names::unique_names(&batch.schema());
     Ok(RecordBatch::try_new(names, batch.columns().to_vec())?)
 }

@@ -35,7 +35,7 @@ pub fn without_bytes(batch: &RecordBatch) -> Result<RecordBatch> {
     let mut fields = Vec::with_capacity(schema.fields().len());
     let mut columns = Vec::with_capacity(schema.fields().len());
     for (field, column) in schema.fields().iter().zip(batch.columns()) {
-        match is_bytes(column.data_type()) {
+        match column.data_type().is_binary() {
             true => {
                 fields.push(Arc::new(Field::new(field.name(), DataType::Utf8View, true)));
                 columns.push(texts(column)?);
@@ -50,16 +50,6 @@ pub fn without_bytes(batch: &RecordBatch) -> Result<RecordBatch> {
         Arc::new(Schema::new(fields)),
         columns,
     )?)
-}
-
-fn is_bytes(kind: &DataType) -> bool {
-    matches!(
-        kind,
-        DataType::Binary
-            | DataType::LargeBinary
-            | DataType::BinaryView
-            | DataType::FixedSizeBinary(_)
-    )
 }
 
 fn texts(column: &ArrayRef) -> Result<ArrayRef> {

@@ -468,7 +468,7 @@ fn of_call(source: &Source<'_>, call: &CallHead) -> Result<FrameSummary> {
 }
 
 /// The file name of the module at an address, and whether it belongs to the system.
-fn module_at(source: &Source<'_>, address: u64, seq: u64) -> Option<(String, bool)> {
+pub(super) fn module_at(source: &Source<'_>, address: u64, seq: u64) -> Option<(String, bool)> {
     let space = source.timeline()?.modules().space(seq);
     let mapped = space.at(address)?;
     let name = mapped.module.path().file_name()?;

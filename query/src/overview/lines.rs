@@ -8,6 +8,7 @@ use super::errors::ErrorLine;
 use super::failures::{FailedSyscall, FailureKind, Failures, Value};
 use super::freed::{FreedBlock, Step};
 use super::source::CallLine;
+use super::syscalls::{About, SyscallFailures};
 use super::text::{COLUMNS, joined, named, short, source, thread_name, with_args};
 use super::threads::{Thread, ThreadEnd};
 use super::time::FunctionTime;
@@ -199,6 +200,47 @@ pub fn failure(failure: &Failures) -> String {
         &format!(" {what}: {of}, first seq {}", first.seq),
     );
     with_args(line, &first.args)
+}
+
+/// System calls that failed alike. Of those with several paths or addresses, the first and the last one are told.
+pub fn syscalls(failed: &SyscallFailures) -> Vec<String> {
+    let SyscallFailures {
+        name,
+        errno,
+        paths,
+        first,
+        last,
+        ..
+    } = failed;
+    let least = if failed.is_least { "at least " } else { "" };
+    let calls = format!("{least}{}", count(failed.calls, "call"));
+    let which = if failed.calls == 1 {
+        "seq"
+    } else {
+        "first seq"
+    };
+    let seq = format!("{which} {}", first.seq);
+    let with_path = |line: String, about: &About| {
+        let path = about.path.as_deref().unwrap_or_default();
+        with_args(line, path)
+    };
+    match (&first.path, paths) {
+        (Some(path), 1) => vec![joined(
+            &format!("  {name}("),
+            path,
+            &format!(") failed with {errno}: {calls}, {seq}"),
+        )],
+        (_, 0 | 1) => vec![format!("  {name} failed with {errno}: {calls}, {seq}")],
+        _ => {
+            let targets = count(*paths, "target");
+            let line = format!("  {name} failed with {errno}: {calls} with {targets}, {seq}");
+            let last = last.iter();
+            let last = last.map(|last| with_path(format!("    last seq {}", last.seq), last));
+            std::iter::once(with_path(line, first))
+                .chain(last)
+                .collect()
+        }
+    }
 }
 
 /// The error that the first of these calls returned.

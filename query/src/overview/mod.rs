@@ -18,6 +18,7 @@ mod questions;
 mod results;
 mod source;
 mod stops;
+mod syscalls;
 mod tally;
 mod text;
 mod threads;
@@ -38,6 +39,7 @@ pub use questions::{Question, Way, candidates};
 pub use source::{By, CallLine, FileLine};
 pub(crate) use source::{Source, line_of_call, told};
 pub(crate) use stops::now_ns;
+pub use syscalls::{About, FailedSyscalls, SyscallFailures};
 pub use text::{all_within, within};
 pub use threads::{Thread, ThreadEnd, Threads};
 pub use time::{FunctionTime, Time};
@@ -59,6 +61,9 @@ pub struct Overview {
     pub errors: Errors,
     /// Calls that look like failures.
     pub failures: FailedCalls,
+    /// System calls that failed, if system calls were recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_syscalls: Option<FailedSyscalls>,
     /// Its threads.
     pub threads: Threads,
     /// Threads that waited for each other's locks at the end, if locks were recorded: each for the next.
@@ -113,6 +118,7 @@ pub fn cancellable(session: &Session, recording: &str, cancel: &Cancel) -> Resul
     let program = program::program(&source, (calls, tallies.len() as u64), until_ns)?;
     let errors = errors::errors(&source)?;
     let (told, more) = failures::failures(&source, (&tallies, &all.results), ending.has_failed())?;
+    let failed_syscalls = syscalls::failed_syscalls(&source, ending.has_failed())?;
     let died = ending.crash.as_ref().map(|crash| (crash.tid, crash.seq));
     let threads = threads::threads(&source, &all.threads, died)?;
     let deadlocks = match source.has_captured("locks") {
@@ -135,6 +141,7 @@ pub fn cancellable(session: &Session, recording: &str, cancel: &Cancel) -> Resul
         ending,
         errors,
         failures: FailedCalls { told, more },
+        failed_syscalls,
         threads,
         deadlocks,
         time,

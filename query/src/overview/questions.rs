@@ -154,6 +154,11 @@ fn of_failures(
             way: Way::Why(seq),
         });
     }
+    let syscalls = overview.failed_syscalls.as_ref();
+    if first.is_none() && syscalls.is_some_and(|failed| !failed.told.is_empty()) {
+        let question = "select seq, name, args, errno from syscalls where errno is not null order by seq desc limit 20";
+        all.push(sql("the system calls that failed last", question));
+    }
     let has_panicked = !overview.ending.last_calls.is_empty() && overview.ending.panic.is_some();
     if let Some(line) = overview.errors.lines.last().filter(|_| !has_panicked) {
         let from = line.seq.saturating_sub(EVENTS_BEFORE);

@@ -1,7 +1,7 @@
 //! An overview as text, within a number of lines and columns.
 //!
-//! Each section has a heading and lines, the most important first. If they do not all fit, the longest section repeatedly
-//! drops its last line, and says how many are missing; no heading remains without a line.
+//! Each section has a heading and facts of one or more lines, the most important first. If they do not all fit, the longest
+//! section repeatedly drops its last fact, and says how many are missing; no heading remains without a fact, and no fact is torn.
 
 use debuginfo::{short_name, told_apart, without_arguments};
 use values::one_line::{escaped, fitted, width};
@@ -9,7 +9,7 @@ use values::quantity::{count, duration, grouped};
 
 use super::ending::How;
 use super::lines::{before, call, error_line, exception, failure, frame, freed, function_time};
-use super::lines::{thread, unusual, waiter};
+use super::lines::{syscalls, thread, unusual, waiter};
 use super::{Overview, Question};
 
 /// Columns of a line. Only commands may be longer: they would not work if they were cut.
@@ -20,61 +20,106 @@ const NAME: usize = 48;
 /// Columns of arguments: fewer are not worthwhile.
 const LEAST_ARGS: usize = 12;
 
-/// A heading and the lines below it.
+/// What stays together.
+struct Fact {
+    lines: Vec<String>,
+    /// How many things it tells. The line that stands for several frames tells all of them.
+    number: u64,
+}
+
+impl From<Vec<String>> for Fact {
+    fn from(lines: Vec<String>) -> Fact {
+        Fact { lines, number: 1 }
+    }
+}
+
+impl From<String> for Fact {
+    fn from(line: String) -> Fact {
+        vec![line].into()
+    }
+}
+
+/// A heading and the facts below it.
 struct Section {
     heading: String,
-    lines: Vec<String>,
-    /// Lines that it gives up last.
+    facts: Vec<Fact>,
+    /// Facts that it gives up last.
     least: usize,
     /// It is dropped as a whole or not at all, and its lines are not cut.
     is_kept: bool,
-    /// Lines that were dropped, or never made.
+    /// How many things are not told: they were dropped, or no fact was made of them.
     missing: u64,
+    /// It never had all of them: more than these may be missing.
+    is_part: bool,
 }
 
 impl Section {
-    fn new(heading: impl Into<String>, least: usize, lines: Vec<String>) -> Section {
+    fn new<F: Into<Fact>>(
+        heading: impl Into<String>,
+        least: usize,
+        facts: impl IntoIterator<Item = F>,
+    ) -> Section {
         Section {
             heading: heading.into(),
-            lines,
+            facts: facts.into_iter().map(Into::into).collect(),
             least,
             is_kept: false,
             missing: 0,
+            is_part: false,
         }
     }
 
+    /// Returns it, if it has facts.
+    fn filled(self) -> Option<Section> {
+        (!self.facts.is_empty()).then_some(self)
+    }
+
+    /// How many lines it takes.
     fn len(&self) -> usize {
-        1 + self.lines.len() + usize::from(self.missing > 0)
+        1 + lines_of(&self.facts) + usize::from(self.missing > 0)
     }
 
-    /// Gives up its last line.
+    /// Gives up as many of its last facts as it takes to become shorter: the line that says how many are missing takes the
+    /// place of the first one.
     fn shrink(&mut self) {
-        self.missing += u64::from(self.lines.pop().is_some());
-    }
-
-    /// How many lines it can drop, if it keeps `least` of them. The line that says how many are missing takes the place of one.
-    fn spare(&self, least: usize) -> usize {
-        let kept = least + usize::from(self.missing == 0);
-        match self.is_kept {
-            true => 0,
-            false => self.lines.len().saturating_sub(kept),
+        let before = self.len();
+        while self.len() >= before
+            && let Some(last) = self.facts.pop()
+        {
+            self.missing += last.number;
         }
     }
+
+    /// How many lines it can drop, if it keeps `least` facts. The line that says how many are missing takes the place of one.
+    fn spare(&self, least: usize) -> usize {
+        if self.is_kept {
+            return 0;
+        }
+        let rest = self.facts.get(least..).unwrap_or_default();
+        lines_of(rest).saturating_sub(usize::from(self.missing == 0))
+    }
+}
+
+fn lines_of(facts: &[Fact]) -> usize {
+    facts.iter().map(|fact| fact.lines.len()).sum()
 }
 
 impl Overview {
     /// Writes it, in at most `max_lines` lines of at most 120 columns.
     #[must_use]
     pub fn text(&self, max_lines: usize) -> String {
-        let next: Vec<String> = self.next.iter().flat_map(command).collect();
-        written(self.sections(next, max_lines))
+        let next = self
+            .next
+            .iter()
+            .map(|question| Fact::from(command(question)));
+        written(self.sections(next.collect(), max_lines))
     }
 
     /// The same, but what to ask next is `next`, a line each, and comes second: a reader with little room may cut the end.
     #[must_use]
     pub fn text_asking(&self, next: &[String], max_lines: usize) -> String {
-        let next = next.iter().map(|call| format!("  {call}")).collect();
-        let mut sections = self.sections(next, max_lines);
+        let next = next.iter().map(|call| Fact::from(format!("  {call}")));
+        let mut sections = self.sections(next.collect(), max_lines);
         if let Some(at) = sections.iter().position(|section| section.is_kept) {
             let asked = sections.remove(at);
             sections.insert(at.min(1), asked);
@@ -83,7 +128,7 @@ impl Overview {
     }
 
     /// Makes all sections, within a number of lines; only what to ask next is kept as a whole.
-    fn sections(&self, next: Vec<String>, max_lines: usize) -> Vec<Section> {
+    fn sections(&self, next: Vec<Fact>, max_lines: usize) -> Vec<Section> {
         let mut sections: Vec<Section> = [
             Some(self.head()),
             self.crash(),
@@ -92,6 +137,7 @@ impl Overview {
             self.seen(),
             self.printed(),
             self.failed(),
+            self.failed_syscalls(),
             self.with_threads(),
             self.times(),
             self.unusual_lines(),
@@ -155,17 +201,17 @@ impl Overview {
         let mut section = Section::new(
             format!("{name}: {ended}{}", at.unwrap_or_default()),
             2 + program.remarks.len(),
-            vec![recorded],
+            [recorded],
         );
         let remarks = program.remarks.iter();
-        section
-            .lines
-            .extend(remarks.map(|remark| format!("  {}", escaped(remark))));
+        let remarks = remarks.map(|remark| Fact::from(format!("  {}", escaped(remark))));
+        section.facts.extend(remarks);
         if let Some((seq, became)) = &self.ending.became {
-            section.lines.push(format!(
+            let line = format!(
                 "  from seq {seq} on it was another program, {}, whose calls are not recorded",
                 escaped(became)
-            ));
+            );
+            section.facts.push(line.into());
         }
         if program.gaps > 0 {
             let first = program
@@ -176,11 +222,12 @@ impl Overview {
                 0 => "an unknown number of events".to_owned(),
                 lost => count(lost, "event"),
             };
-            section.lines.push(format!(
+            let line = format!(
                 "  lost: {lost} in {}{}",
                 count(program.gaps, "gap"),
                 first.unwrap_or_default()
-            ));
+            );
+            section.facts.push(line.into());
         }
         section
     }
@@ -236,74 +283,89 @@ impl Overview {
             crash.seq,
             thread_name(crash.tid, crash.thread.as_deref())
         );
-        let mut lines: Vec<String> = crash.frames.iter().map(frame).collect();
-        if crash.is_cut {
-            let more = grouped(crash.more_frames);
-            lines.push(format!("  and at least {more} more"));
+        let freed = crash.freed.iter().map(|block| Fact::from(freed(block)));
+        let frames = crash.frames.iter().map(|place| Fact::from(frame(place)));
+        let mut facts: Vec<Fact> = freed.chain(frames).collect();
+        let more = crash.more_frames.max(u64::from(crash.is_cut));
+        if more > 0 {
+            facts.push(Fact {
+                lines: vec![and_more(more, crash.is_cut)],
+                number: more,
+            });
         }
-        lines.splice(..0, crash.freed.iter().flat_map(freed));
-        lines.extend(before(crash));
+        facts.extend(before(crash).map(Fact::from));
         Some(Section {
-            missing: if crash.is_cut { 0 } else { crash.more_frames },
-            ..Section::new(heading, 5, lines)
+            // Only the last ones of the calls before are known.
+            is_part: crash.is_cut || !crash.ended.is_empty(),
+            ..Section::new(heading, 5, facts)
         })
     }
 
     fn deadlocks(&self) -> Option<Section> {
         let waiters = self.deadlocks.iter().flatten();
-        let lines: Vec<String> = waiters.map(waiter).flat_map(wrapped).collect();
+        let facts = waiters.map(waiter).map(wrapped);
         let heading = "Deadlock: each of these threads waited for the next one's lock, the last for the first's";
-        (!lines.is_empty()).then(|| Section::new(heading, 4, lines))
+        Section::new(heading, 4, facts).filled()
     }
 
     fn last_calls(&self) -> Option<Section> {
-        let lines: Vec<String> = self.ending.last_calls.iter().map(call).collect();
         let heading = match self.ending.panic {
             Some(seq) => format!(
                 "The main thread panicked at seq {seq}; its own calls that were open then, the innermost first"
             ),
             None => "Last calls of the main thread, the last one first".to_owned(),
         };
-        (!lines.is_empty()).then(|| Section::new(heading, 2, lines))
+        let section = Section {
+            is_part: true,
+            ..Section::new(heading, 2, self.ending.last_calls.iter().map(call))
+        };
+        section.filled()
     }
 
     fn seen(&self) -> Option<Section> {
         let ending = &self.ending;
-        let lines: Vec<String> = ending.exceptions.iter().map(exception).collect();
-        let missing = ending.exception_count.saturating_sub(lines.len() as u64);
-        (!lines.is_empty()).then(|| Section {
-            missing,
-            ..Section::new(
-                "Exceptions and signals that were seen, the last one first",
-                1,
-                lines,
-            )
-        })
+        let told = ending.exceptions.len() as u64;
+        let heading = "Exceptions and signals that were seen, the last one first";
+        let section = Section {
+            missing: ending.exception_count.saturating_sub(told),
+            ..Section::new(heading, 1, ending.exceptions.iter().map(exception))
+        };
+        section.filled()
     }
 
     fn printed(&self) -> Option<Section> {
         let errors = &self.errors;
-        let lines: Vec<String> = errors.lines.iter().flat_map(error_line).collect();
         let which = match errors.is_cut {
             true => ": the first lines and the last ones",
             false => "",
         };
         let writes = count(errors.writes, "write");
-        (!lines.is_empty()).then(|| {
-            Section::new(
-                format!("Printed to standard error in {writes}{which}"),
-                4,
-                lines,
-            )
-        })
+        let heading = format!("Printed to standard error in {writes}{which}");
+        let section = Section {
+            is_part: errors.is_cut,
+            ..Section::new(heading, 4, errors.lines.iter().map(error_line))
+        };
+        section.filled()
     }
 
     fn failed(&self) -> Option<Section> {
-        let lines: Vec<String> = self.failures.told.iter().map(failure).collect();
-        (!lines.is_empty()).then(|| Section {
+        let told = self.failures.told.iter().map(failure);
+        let section = Section {
             missing: self.failures.more,
-            ..Section::new("Results that look like failures", 3, lines)
-        })
+            ..Section::new("Results that look like failures", 3, told)
+        };
+        section.filled()
+    }
+
+    fn failed_syscalls(&self) -> Option<Section> {
+        let failed = self.failed_syscalls.as_ref()?;
+        let heading =
+            "System calls that failed; errors that are usual, such as EAGAIN, are left out";
+        let section = Section {
+            missing: failed.more,
+            ..Section::new(heading, 3, failed.told.iter().map(syscalls))
+        };
+        section.filled()
     }
 
     fn with_threads(&self) -> Option<Section> {
@@ -311,10 +373,10 @@ impl Overview {
         if threads.total < 2 {
             return None;
         }
-        let told = threads.told.iter().map(thread).flat_map(wrapped);
+        let told = threads.told.iter().map(thread).map(wrapped);
         Some(Section {
             missing: threads.total - threads.told.len() as u64,
-            ..Section::new("Threads", 2, told.collect())
+            ..Section::new("Threads", 2, told)
         })
     }
 
@@ -322,11 +384,8 @@ impl Overview {
         let time = &self.time;
         if time.only_entries {
             let why = "  times of functions are not known: only their entries are recorded";
-            return Some(Section::new(
-                "Time in recorded calls",
-                4,
-                vec![why.to_owned()],
-            ));
+            let heading = "Time in recorded calls";
+            return Some(Section::new(heading, 4, [why.to_owned()]));
         }
         let unit = match self.program.counts_instructions() {
             true => " (instructions: 1 us is 1,000)",
@@ -336,41 +395,57 @@ impl Overview {
             "Time in recorded calls, {} in all{unit}; of each function without the calls that it made",
             duration(time.recorded_ns)
         );
-        let lines: Vec<String> = time.functions.iter().map(function_time).collect();
-        (!lines.is_empty()).then(|| Section::new(heading, 4, lines))
+        let section = Section {
+            missing: time.more,
+            ..Section::new(heading, 4, time.functions.iter().map(function_time))
+        };
+        section.filled()
     }
 
     fn unusual_lines(&self) -> Option<Section> {
-        let lines = self.unusual.iter().map(unusual).flat_map(wrapped);
-        let lines: Vec<String> = lines.collect();
-        (!lines.is_empty()).then(|| Section::new("Unusual", 2, lines))
+        let section = Section {
+            // There are at most a few of each kind.
+            is_part: true,
+            ..Section::new("Unusual", 2, self.unusual.iter().map(unusual).map(wrapped))
+        };
+        section.filled()
     }
 }
 
 /// What to ask next, which is not cut.
-fn questions(lines: Vec<String>) -> Option<Section> {
-    (!lines.is_empty()).then(|| Section {
+fn questions(facts: Vec<Fact>) -> Option<Section> {
+    let section = Section {
         is_kept: true,
-        ..Section::new("Ask next", 3, lines)
-    })
+        ..Section::new("Ask next", 3, facts)
+    };
+    section.filled()
+}
+
+/// The line that says how many more there are; `is_least`: perhaps even more than these.
+fn and_more(missing: u64, is_least: bool) -> String {
+    let least = if is_least { "at least " } else { "" };
+    format!("  and {least}{} more", grouped(missing))
 }
 
 fn written(sections: Vec<Section>) -> String {
     let mut text = String::new();
     for section in sections {
         push(&mut text, &section.heading, section.is_kept);
-        for line in &section.lines {
+        for line in section.facts.iter().flat_map(|fact| &fact.lines) {
             push(&mut text, line, section.is_kept);
         }
         if section.missing > 0 {
-            let more = format!("  and {} more", grouped(section.missing));
-            push(&mut text, &more, false);
+            push(
+                &mut text,
+                &and_more(section.missing, section.is_part),
+                false,
+            );
         }
     }
     text
 }
 
-/// Makes sections shorter until they fit: first to their minimum, then to a line. Later sections matter less, except the
+/// Makes sections shorter until they fit: first to their minimum, then to a fact. Later sections matter less, except the
 /// questions.
 fn fit(sections: &mut Vec<Section>, max_lines: usize) {
     let all = |sections: &[Section]| sections.iter().map(Section::len).sum::<usize>();
@@ -382,10 +457,6 @@ fn fit(sections: &mut Vec<Section>, max_lines: usize) {
             .max_by_key(|section| (spare(section), section.missing > 0));
         if let Some(section) = most.filter(|section| spare(section) > (0, 0)) {
             section.shrink();
-            // The line that says how many are missing replaces the first of them.
-            if section.missing == 1 {
-                section.shrink();
-            }
             continue;
         }
         let last = sections.iter().rposition(|section| !section.is_kept);
@@ -393,8 +464,9 @@ fn fit(sections: &mut Vec<Section>, max_lines: usize) {
             Some(at @ 1..) => drop(sections.remove(at)),
             _ if sections.len() > 1 => drop(sections.pop()),
             _ => {
-                sections[0].lines.truncate(max_lines.saturating_sub(1));
-                sections[0].missing = 0;
+                let head = &mut sections[0];
+                head.missing = 0;
+                while head.len() > max_lines && head.facts.pop().is_some() {}
                 break;
             }
         }
@@ -534,8 +606,56 @@ mod tests {
     fn the_longest_section_gives_up_lines_first() {
         let mut all = sections(&[1, 9, 4]);
         fit(&mut all, 12);
-        let left: Vec<(usize, u64)> = all.iter().map(|s| (s.lines.len(), s.missing)).collect();
+        let left: Vec<(usize, u64)> = all.iter().map(|s| (s.facts.len(), s.missing)).collect();
         assert_eq!(left, [(1, 0), (3, 6), (4, 0)]);
+    }
+
+    /// Facts of two lines each, and then as many of one.
+    fn mixed(number: usize) -> Section {
+        let two = |at| vec![format!("  {at}"), format!("    more of {at}")];
+        let facts = (0..number).map(two);
+        let ones = (number..2 * number).map(|at| vec![format!("  {at}")]);
+        Section::new("mixed", 2, facts.chain(ones))
+    }
+
+    #[test]
+    fn facts_are_counted_and_not_torn() {
+        for max_lines in 2..20 {
+            let mut all = vec![Section::new("head", 1, ["  one".to_owned()]), mixed(4)];
+            fit(&mut all, max_lines);
+            let text = written(all);
+            let lines: Vec<&str> = text.lines().collect();
+            assert!(lines.len() <= max_lines, "{max_lines}: {text}");
+            let told = (0..8).filter(|at| lines.contains(&format!("  {at}").as_str()));
+            let told = told.collect::<Vec<_>>();
+            for at in told.iter().filter(|at| **at < 4) {
+                assert!(text.contains(&format!("    more of {at}\n")), "{text}");
+            }
+            let more = lines.iter().find_map(|line| line.strip_prefix("  and "));
+            let expected = format!("{} more", 8 - told.len());
+            match told.len() {
+                0 => assert_eq!(more, None, "{text}"),
+                8 => assert_eq!((more, max_lines >= 15), (None, true), "{text}"),
+                _ => assert_eq!(more, Some(expected.as_str()), "{text}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_stands_for_several_is_counted_as_these() {
+        let mut facts: Vec<Fact> = (0..3).map(|at| Fact::from(format!("  {at}"))).collect();
+        facts.push(Fact {
+            lines: vec![and_more(7, false)],
+            number: 7,
+        });
+        facts.push("  before that".to_owned().into());
+        let mut all = vec![Section {
+            is_part: true,
+            ..Section::new("crash", 1, facts)
+        }];
+        fit(&mut all, 4);
+        // The last one of three, the seven, and the call before.
+        assert_eq!(written(all), "crash\n  0\n  1\n  and at least 9 more\n");
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Time {
     pub recorded_ns: u64,
     /// The functions with the most of it.
     pub functions: Vec<FunctionTime>,
+    /// How many more functions were called.
+    pub more: u64,
 }
 
 /// The time of a function.
@@ -67,9 +69,11 @@ pub fn time(source: &Source<'_>, tallies: &[Tally]) -> Time {
             is_open: open.is_some(),
         }
     });
+    let functions: Vec<FunctionTime> = functions.collect();
     Time {
         only_entries: source.session().report_source().only_entries,
         recorded_ns,
-        functions: functions.collect(),
+        more: (tallies.len() - functions.len()) as u64,
+        functions,
     }
 }

@@ -6,13 +6,16 @@ use std::{
 };
 
 use debuginfo::{AddressSpace, Diagnostic, Machine};
+use expr::Kept;
 
 use crate::{
-    Error, Result,
+    Error, Observer, Result,
     live::{
         FirstProbes, Location, LoggedPlace,
         probes::{
             logged_place::{self, Globals, Unplaced},
+            names::missing_in_message,
+            places::in_code,
             watchpoints::too_few,
         },
     },
@@ -41,6 +44,18 @@ pub(super) fn check(first: &FirstProbes, space: &AddressSpace, pid: i32) -> Resu
         })?;
     }
     Ok(())
+}
+
+/// Warns of messages with values that do not exist at their places.
+pub(super) fn warn(first: &FirstProbes, space: &AddressSpace, observer: &dyn Observer) {
+    let kept = Kept::default();
+    for spec in &first.specs {
+        // Places that no module has yet may come with a later one.
+        let places = in_code(space, &spec.location).unwrap_or_default();
+        if let Some(told) = missing_in_message(space, &kept, spec, &places) {
+            observer.warning(&format!("--logpoint {}: {told}", spec.location).into());
+        }
+    }
 }
 
 /// Returns whether the program itself, and not a library, has no debug information, which names its variables.

@@ -220,7 +220,9 @@ impl Session {
         watches.resolve(&space_of(&modules), &plan.functions, &shared)?;
         watches.warn(observer);
         if let Some(first) = first.filter(|_| !target.ended_early) {
-            first_probes::check(first, &space_of(&modules), target.pid)?;
+            let space = space_of(&modules);
+            first_probes::check(first, &space, target.pid)?;
+            first_probes::warn(first, &space, observer);
         }
         let manifest = manifest((options, first), &target, host.as_deref(), calibration)?;
         let Created { open, log } = create(options, &target, manifest)?;

@@ -132,14 +132,8 @@ impl Evaluator<'_> {
         let frames = backtrace(&space, &machine, MOST_FRAMES).frames;
         let mut first = None;
         for index in 0..frames.len() {
-            let context = Context {
-                space: &space,
-                machine: &machine,
-                frames: &frames,
-                index,
-                calls: None,
-                kept: Some(&self.probes.kept),
-            };
+            let context =
+                Context::new(&space, &machine, &frames, index).with_kept(&self.probes.kept);
             let parsed = condition.within(&context);
             let parsed = parsed.map_err(|error| error.one_line())?;
             match expr::evaluate_condition(&parsed, &context) {
@@ -193,13 +187,8 @@ impl Evaluator<'_> {
         let machine = self.judged_machine(tid)?;
         let space = self.tracee.space_now();
         let frames = backtrace(&space, &machine, most).frames;
-        Ok(work(&Context {
-            space: &space,
-            machine: &machine,
-            frames: &frames,
-            index: 0,
-            calls: None,
-            kept: Some(&self.probes.kept),
-        }))
+        Ok(work(
+            &Context::new(&space, &machine, &frames, 0).with_kept(&self.probes.kept),
+        ))
     }
 }

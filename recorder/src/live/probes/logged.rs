@@ -22,7 +22,6 @@ use crate::{
     live::{
         error::{LiveError, LiveResult},
         event_loop::Tracer,
-        journal::Journal,
         model::{Location, LoggedPlace, ProbeId, ProbeState, Tid},
         probes::Probes,
         tracee::{Tracee, event::Event},
@@ -204,19 +203,11 @@ impl Tracer {
         let place = place.clone();
         self.unwatch_logged(probe);
         match self.begin_logging(probe, &place) {
-            Ok(Some(found)) => {
-                self.probes
-                    .warn_of_lost_pointer(&self.tracee, &self.journal, probe, &found)
-            }
+            Ok(Some(found)) => self.warn_of_lost_pointer(probe, &found),
             Ok(None) => {}
             Err(error) => {
                 let why = error.one_line();
-                self.probes.warn_of_logged(
-                    &self.tracee,
-                    &self.journal,
-                    probe,
-                    &format!("no longer logged: {why}"),
-                );
+                self.warn_of_logged(probe, &format!("no longer logged: {why}"));
             }
         }
     }
@@ -303,13 +294,7 @@ impl Tracer {
         let gone: Vec<ProbeId> = gone.map(|logged| logged.probe).collect();
         for probe in gone {
             self.disarm_logged(probe);
-            self.probes.set_logged_state(
-                &self.tracee,
-                &self.journal,
-                probe,
-                ProbeState::Pending,
-                None,
-            );
+            self.set_logged_state(probe, ProbeState::Pending, None);
         }
         self.probes
             .forget_unmapped_returns(&mut self.breakpoints, &self.tracee, &space);
@@ -337,23 +322,12 @@ impl Tracer {
                 if let Found::InCalls { .. } = found {
                     self.bind_calls(probe, place);
                 }
-                self.probes.set_logged_state(
-                    &self.tracee,
-                    &self.journal,
-                    probe,
-                    ProbeState::Bound,
-                    Some(found.told()),
-                );
+                self.set_logged_state(probe, ProbeState::Bound, Some(found.told()));
             }
             Ok(None) => {}
             Err(error) => {
                 let why = error.one_line();
-                self.probes.warn_of_logged(
-                    &self.tracee,
-                    &self.journal,
-                    probe,
-                    &format!("not logged: {why}"),
-                );
+                self.warn_of_logged(probe, &format!("not logged: {why}"));
                 let known = self.probes.by_id.get_mut(&probe);
                 if let Some(known) = known {
                     known.view.state = ProbeState::Pending;
@@ -372,9 +346,7 @@ impl Tracer {
             };
             let (probe, is_pointer) = (logged.probe, logged.role == Role::Pointer);
             if self.probes.has_lost_pointer(&self.tracee, tid, probe) && !is_pointer {
-                self.probes.warn_of_logged(
-                    &self.tracee,
-                    &self.journal,
+                self.warn_of_logged(
                     probe,
                     "not logged from where a pointer changed and no write to it was seen, as a system call makes, to the next write",
                 );
@@ -465,17 +437,9 @@ impl Tracer {
                 passed,
             })));
     }
-}
 
-impl Probes {
     /// A pointer that is set but leads to no memory will not be looked at again if that memory is mapped later.
-    fn warn_of_lost_pointer(
-        &mut self,
-        tracee: &Tracee,
-        journal: &Journal,
-        probe: ProbeId,
-        found: &Found,
-    ) {
+    fn warn_of_lost_pointer(&mut self, probe: ProbeId, found: &Found) {
         let Found::Followed {
             pointers,
             target: None,
@@ -485,17 +449,43 @@ impl Probes {
         };
         let last = pointers
             .last()
-            .and_then(|pointer| tracee.bytes_at(*pointer));
+            .and_then(|pointer| self.tracee.bytes_at(*pointer));
         if last.is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0)) {
             self.warn_of_logged(
-                tracee,
-                journal,
                 probe,
                 "not logged while a pointer leads to memory that does not exist when it is set",
             );
         }
     }
 
+    /// Warns, once, that writes of a probe are missing.
+    pub(super) fn warn_of_logged(&mut self, id: ProbeId, why: &str) {
+        let Some(probe) = self.probes.by_id.get_mut(&id) else {
+            return;
+        };
+        if !self.probes.write_log.told.insert((id, why.to_owned())) {
+            return;
+        }
+        probe.view.message = Some(why.to_owned());
+        let view = probe.view.clone();
+        self.journal.send(Control::Warning {
+            ticks: clock::ticks(),
+            message: format!("the writes of {} are {why}", view.spec.location),
+        });
+        self.journal.probe(&self.tracee.space_now(), &view);
+    }
+
+    fn set_logged_state(&mut self, id: ProbeId, state: ProbeState, message: Option<String>) {
+        if let Some(probe) = self.probes.by_id.get_mut(&id) {
+            probe.view.state = state;
+            probe.view.message = message;
+            let view = probe.view.clone();
+            self.journal.probe(&self.tracee.space_now(), &view);
+        }
+    }
+}
+
+impl Probes {
     /// Whether a pointer that leads to a probe's target has changed without a write that a thread reports.
     fn has_lost_pointer(&self, tracee: &Tracee, tid: Tid, probe: ProbeId) -> bool {
         let places = self.write_log.places.iter();
@@ -506,45 +496,6 @@ impl Probes {
             pointer.last != tracee.bytes_at(pointer.place)
                 && tracee.others_that_accessed(tid, registers).is_empty()
         })
-    }
-
-    /// Warns, once, that writes of a probe are missing.
-    pub(super) fn warn_of_logged(
-        &mut self,
-        tracee: &Tracee,
-        journal: &Journal,
-        id: ProbeId,
-        why: &str,
-    ) {
-        let Some(probe) = self.by_id.get_mut(&id) else {
-            return;
-        };
-        if !self.write_log.told.insert((id, why.to_owned())) {
-            return;
-        }
-        probe.view.message = Some(why.to_owned());
-        let view = probe.view.clone();
-        journal.send(Control::Warning {
-            ticks: clock::ticks(),
-            message: format!("the writes of {} are {why}", view.spec.location),
-        });
-        journal.probe(&tracee.space_now(), &view);
-    }
-
-    fn set_logged_state(
-        &mut self,
-        tracee: &Tracee,
-        journal: &Journal,
-        id: ProbeId,
-        state: ProbeState,
-        message: Option<String>,
-    ) {
-        if let Some(probe) = self.by_id.get_mut(&id) {
-            probe.view.state = state;
-            probe.view.message = message;
-            let view = probe.view.clone();
-            journal.probe(&tracee.space_now(), &view);
-        }
     }
 
     /// A logged place was written to from outside: that is not a write of the program.

@@ -86,12 +86,7 @@ impl Tracer {
         let bound = places.and_then(|places| self.bind(id, places));
         if let Err(error) = bound {
             let why = error.one_line();
-            self.probes.warn_of_logged(
-                &self.tracee,
-                &self.journal,
-                id,
-                &format!("not logged in every call: {why}"),
-            );
+            self.warn_of_logged(id, &format!("not logged in every call: {why}"));
         }
     }
 
@@ -106,9 +101,7 @@ impl Tracer {
         let entered = entered.unwrap_or_else(|error| Err(error.one_line()));
         let armed = entered.and_then(|(call, place)| self.arm_call(id, &target, call, place));
         if let Err(why) = armed {
-            self.probes.warn_of_logged(
-                &self.tracee,
-                &self.journal,
+            self.warn_of_logged(
                 id,
                 &format!("not logged in every call: {why}; record --full has every write"),
             );
@@ -168,9 +161,7 @@ impl Tracer {
                 .map(|(probe, _)| *probe)
                 .collect();
             for probe in probes {
-                self.probes.warn_of_logged(
-                    &self.tracee,
-                    &self.journal,
+                self.warn_of_logged(
                     probe,
                     "not logged in every call: a thread that changes its stack returned from one that seemed to be over",
                 );
@@ -203,9 +194,7 @@ impl Tracer {
                 self.probes.presume_over(call.clone());
                 self.end_places(|logged| logged.number == number);
             }
-            Standing::Unknown => self.probes.warn_of_logged(
-                &self.tracee,
-                &self.journal,
+            Standing::Unknown => self.warn_of_logged(
                 probe,
                 "not logged where the stack could not be walked: whether the call lasted is not known",
             ),

@@ -362,14 +362,7 @@ fn placed_in(
     machine: &OfProgram<'_>,
     frames: &[Frame],
 ) -> Result<LoggedRange, Unplaced> {
-    let context = Context {
-        space,
-        machine,
-        frames,
-        index: 0,
-        calls: None,
-        kept: None,
-    };
+    let context = Context::new(space, machine, frames, 0);
     let expression = parsed(text, &context).map_err(Unplaced::Refused)?;
     let look = Look { space, machine };
     let value = expr::evaluate(&expression, &context)

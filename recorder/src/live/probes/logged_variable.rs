@@ -149,14 +149,7 @@ impl CallVariable {
         space: &AddressSpace,
         machine: &dyn Machine,
     ) -> Result<LoggedRange, String> {
-        let context = Context {
-            space,
-            machine,
-            frames: std::slice::from_ref(frame),
-            index: 0,
-            calls: None,
-            kept: None,
-        };
+        let context = Context::new(space, machine, std::slice::from_ref(frame), 0);
         let expression = parsed(&self.inside, &context).map_err(|error| error.one_line())?;
         let value = expr::evaluate(&expression, &context).map_err(|error| error.one_line())?;
         if value.bits.is_some() {

@@ -380,6 +380,7 @@ impl Tracer {
                 if let Some(probe) = self.probes.by_id.get_mut(&id) {
                     probe.view.message = message_about(&probe.view, &space);
                 }
+                self.probes.tell_missing_values(&self.tracee, id);
                 let view = self.probes.by_id[&id].view.clone();
                 self.journal.probe(&self.tracee.space_now(), &view);
             }

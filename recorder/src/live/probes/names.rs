@@ -41,41 +41,17 @@ impl Probes {
 
     /// Reports values of a probe's message that do not exist at some of its places.
     pub fn tell_missing_values(&mut self, tracee: &Tracee, id: ProbeId) {
-        let view = self.by_id.get(&id).map(|probe| &probe.view);
-        let message = view.and_then(|view| view.spec.action.message());
-        let (Some(view), Some(message)) = (view, message) else {
+        let Some(probe) = self.by_id.get_mut(&id) else {
             return;
         };
+        let view = &mut probe.view;
         let space = tracee.space_now();
-        let places = &view.places;
-        let missing = places.iter().filter_map(|place| {
-            let inside = self.calls_inside(tracee, id, place.address);
-            let missing = missing_values(
-                message.template(),
-                &space,
-                place.address,
-                inside,
-                &self.kept,
-            );
-            missing.into_iter().next()
-        });
-        let missing: Vec<Diagnostic> = missing.collect();
-        let Some(first) = missing.first() else {
+        let Some(told) = missing_in_message(&space, &self.kept, &view.spec, &view.places) else {
             return;
         };
-        let told = match missing.len() {
-            count if count == places.len() => first.one_line(),
-            count => format!(
-                "at {count} of {} places, {}",
-                places.len(),
-                first.one_line()
-            ),
-        };
-        if let Some(probe) = self.by_id.get_mut(&id) {
-            let known = probe.view.message.take();
-            let told = known.map_or(told.clone(), |known| format!("{known}; {told}"));
-            probe.view.message = Some(told);
-        }
+        let known = view.message.take();
+        let told = known.map_or(told.clone(), |known| format!("{known}; {told}"));
+        view.message = Some(told);
     }
 
     /// Drops what was compiled from a removed probe's texts.
@@ -118,6 +94,28 @@ pub fn check_names(
         Some(what) => Err(LiveError::Expression { position: 0, what }),
         None => Ok(()),
     }
+}
+
+/// Says which value of a probe's message does not exist at its places, or at some of them: the message will tell the error
+/// instead. `None`: there is no such value.
+pub fn missing_in_message(
+    space: &AddressSpace,
+    kept: &Kept,
+    spec: &ProbeSpec,
+    places: &[ProbePlace],
+) -> Option<String> {
+    let template = spec.action.message()?.template();
+    let missing = places.iter().filter_map(|place| {
+        let inside = calls_inside_place(space, spec, place).max(place.calls_to_come);
+        let missing = missing_values(template, space, place.address, inside, kept);
+        missing.into_iter().next()
+    });
+    let missing: Vec<Diagnostic> = missing.collect();
+    let first = missing.first()?.one_line();
+    Some(match missing.len() {
+        count if count == places.len() => first,
+        count => format!("at {count} of {} places, {first}", places.len()),
+    })
 }
 
 fn calls_inside_place(space: &AddressSpace, spec: &ProbeSpec, place: &ProbePlace) -> usize {
