@@ -5,8 +5,8 @@
 //! that got one, or made one on its way, in two runs of one build; and where it is passed on. Only calls that differ in nothing else
 //! are taken for the same.
 //!
-//! Of a program with fixed addresses, those of the heap look like any numbers. Such a number counts as an address if all of them lie
-//! equally far from those of the other run, by whole pages.
+//! Of a program with fixed addresses, those of the heap look like any numbers. Such a number counts as an address if it lies as far
+//! from that of the other run as the pointers of both do. Pointers that calls got or returned tell that first.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,10 @@ use super::forms::Atom;
 use super::origins::Seen;
 use super::parted::name_of;
 use super::places::is_randomised;
+use super::read::Position;
 use super::rows::Row;
 use super::side::{Side, entry_of, word_of};
+use crate::error::Result;
 use crate::overview::told;
 
 /// Calls that are looked at and differ in something else. After so many the recordings differ, whatever the rest is.
@@ -35,6 +37,8 @@ const LEAST_HASH: u64 = 1 << 32;
 const ERRORS: u64 = 4096;
 /// Below this no address is.
 const FIRST_ADDRESS: u64 = 4096;
+/// Calls of a thread in which a pointer to the heap is looked for.
+const MOST_FIRST: u32 = 1024;
 /// Functions that are named.
 const MOST_NAMES: usize = 3;
 /// A kernel moves what it maps by whole pages.
@@ -50,7 +54,7 @@ pub struct Derived<'d> {
     pairs: FxHashSet<Numbers>,
     /// Where the last call began that had one, in the first recording.
     last: Option<u64>,
-    /// How far the heap of the second run lies behind that of the first, once a number has told it: programs with fixed addresses.
+    /// How far the heap of the second run lies behind that of the first, once a pointer has told it: programs with fixed addresses.
     moved: Option<u64>,
     others: u32,
     /// By shared number of the function: how many calls had such numbers.
@@ -89,9 +93,57 @@ impl<'d> Derived<'d> {
         }
     }
 
-    /// What follows is of other threads.
-    pub fn next_thread(&mut self) {
+    /// What follows is of other threads: these of both recordings.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn next_thread(&mut self, own: u32, other: u32) -> Result<()> {
         self.last = None;
+        let is_fixed = |side: &Side<'_>| side.places().has_fixed_heap();
+        if self.moved.is_none() && is_fixed(self.sides.0) && is_fixed(self.sides.1) {
+            self.moved = self.moved_in(own, other)?;
+        }
+        Ok(())
+    }
+
+    /// Returns how far the heap has moved, as the first pointer to it tells that both threads got or returned.
+    fn moved_in(&self, own: u32, other: u32) -> Result<Option<u64>> {
+        let mut own = self.sides.0.rows(own, Position::default());
+        let mut other = self.sides.1.rows(other, Position::default());
+        for _ in 0..MOST_FIRST {
+            let (Some(a), Some(b)) = (own.pass()?, other.pass()?) else {
+                break;
+            };
+            // From here on, the calls do not belong together.
+            if a.function != b.function {
+                break;
+            }
+            let moved = self.moved_between(&a, &b);
+            if moved.is_some() {
+                return Ok(moved);
+            }
+        }
+        Ok(None)
+    }
+
+    fn moved_between(&self, a: &Row, b: &Row) -> Option<u64> {
+        let calls = (
+            call_at(self.sides.0, a.start)?,
+            call_at(self.sides.1, b.start)?,
+        );
+        let (_, own) = self.sides.0.compared(calls.0.function_id)?;
+        let (_, other) = self.sides.1.compared(calls.1.function_id)?;
+        let args = own.args.iter().zip(&other.args);
+        let args = args.map(|((_, own), (_, other))| (*own, *other));
+        let results = own.result.iter().copied().zip(other.result.iter().copied());
+        let may_return = has_returned(&calls.0) && has_returned(&calls.1);
+        let atoms = args.chain(results.filter(|_| may_return));
+        let pointers =
+            atoms.filter(|(own, other)| own.is_typed_pointer() && other.is_typed_pointer());
+        let pairs = pairs(pointers, &calls, (entry_of(&calls.0), entry_of(&calls.1)))?;
+        let mut words = pairs.iter().map(|pair| pair.words);
+        let (x, y) = words.find(|words| self.are_in_heaps(*words))?;
+        Some(y.wrapping_sub(x))
     }
 
     /// Tells whether two calls differ in nothing but such numbers; exactly: as long as blocks and descriptors have the same numbers.
@@ -103,8 +155,6 @@ impl<'d> Derived<'d> {
             self.others += 1;
             return false;
         };
-        let moved = made.iter().find(|numbers| self.is_of_heaps(**numbers));
-        self.moved = self.moved.or(moved.map(|(x, y)| y.wrapping_sub(*x)));
         let room = MOST_PAIRS.saturating_sub(self.pairs.len());
         let known = made.into_iter().filter(|(x, y)| *x.min(y) >= LEAST_KNOWN);
         self.pairs.extend(known.take(room));
@@ -228,10 +278,14 @@ impl<'d> Derived<'d> {
 
     /// Tells whether both numbers are addresses of the same in the heaps of programs with fixed addresses.
     fn is_of_heaps(&self, (x, y): Numbers) -> bool {
+        self.moved == Some(y.wrapping_sub(x)) && self.are_in_heaps((x, y))
+    }
+
+    /// Tells whether both numbers may be addresses in the heaps of programs with fixed addresses, at the same place of a page.
+    fn are_in_heaps(&self, (x, y): Numbers) -> bool {
         self.sides.0.places().may_be_fixed_heap(x)
             && self.sides.1.places().may_be_fixed_heap(y)
             && is_moved((x, y))
-            && self.moved.is_none_or(|moved| y.wrapping_sub(x) == moved)
     }
 
     /// Returns a result that depends on such a number: the call got one, or it is large and the call got an address as a number, or

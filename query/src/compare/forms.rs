@@ -12,6 +12,8 @@ use super::hash;
 use super::origins::{Seen, is_descriptor_name, returns_descriptor};
 use super::places::Places;
 
+const ARGC: u64 = 0x61_7267_6320;
+
 /// Where the recording has a word of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
@@ -46,6 +48,13 @@ pub enum Way {
     },
     /// Which call opened it.
     Descriptor,
+    /// A number that is the same if it is how many arguments the programs got.
+    Argc {
+        /// Its bits.
+        mask: u64,
+        /// How many each of the two got.
+        counts: (u64, u64),
+    },
     /// Whether its low byte is zero.
     Bool,
     /// What it points into.
@@ -132,6 +141,10 @@ impl Way {
                 places.of_result(word & (mask | held.map_or(0, |(_, bits)| bits)), seen)
             }
             Way::Descriptor => places.of_descriptor(word, seen),
+            Way::Argc { mask, counts } => match word & mask {
+                number if number == counts.0 || number == counts.1 => Formed::of(ARGC),
+                number => places.of_integer(number, seen),
+            },
             Way::Bool => Formed::of(u64::from(word as u8 != 0)),
             Way::Pointer => places.of_pointer(word, seen),
             Way::Either => places.of_word(word, seen),
@@ -156,7 +169,7 @@ impl Atom {
     pub fn is_number(self) -> bool {
         matches!(
             self.way,
-            Way::Number { .. } | Way::Parts { .. } | Way::Descriptor
+            Way::Number { .. } | Way::Parts { .. } | Way::Descriptor | Way::Argc { .. }
         )
     }
 
@@ -181,6 +194,21 @@ impl Atom {
     /// Tells whether a word may be an address.
     pub fn is_pointer(self) -> bool {
         !self.is_number() && self.way != Way::Bool
+    }
+
+    /// Compares a whole number as how many arguments the programs may have got.
+    pub fn compare_as_argc(&mut self, counts: (u64, u64)) {
+        let mask = match self.way {
+            Way::Number { mask } => mask,
+            Way::Either => u64::MAX,
+            _ => return,
+        };
+        self.way = Way::Argc { mask, counts };
+    }
+
+    /// Tells whether the debug information says that a word is a pointer.
+    pub fn is_typed_pointer(self) -> bool {
+        self.way == Way::Pointer
     }
 
     /// Leaves out the bits of a structure that mean nothing; a word that is a pointer is compared as one. It has the bits from

@@ -361,7 +361,7 @@ impl Whole<'_> {
                     looked_at += 1;
                     let most = self.asked.most_calls.saturating_sub(to.calls.len());
                     if let Some(derived) = &mut derived {
-                        derived.next_thread();
+                        derived.next_thread(own.tid, other.tid)?;
                     }
                     let mut found =
                         Collected::new(&keys, &self.asked.accepted, most, derived.take());

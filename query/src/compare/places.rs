@@ -238,6 +238,11 @@ impl Places {
         }
     }
 
+    /// Tells whether the recording is of a program with fixed addresses.
+    pub fn has_fixed_heap(&self) -> bool {
+        self.heap.is_some()
+    }
+
     /// Tells whether a word lies where the heap of a program with fixed addresses may be.
     #[inline]
     pub fn may_be_fixed_heap(&self, word: u64) -> bool {

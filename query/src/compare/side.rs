@@ -55,8 +55,8 @@ pub struct Common<'c> {
     pub run_texts: Arc<RunTexts>,
     /// Pointers to the stack are compared: the frames of both are the same.
     pub has_slots: bool,
-    /// The programs got other numbers of arguments.
-    pub has_other_argc: bool,
+    /// How many arguments each of the programs got, if these are not as many.
+    pub argc: Option<(u64, u64)>,
     /// The variables that both builds of each module have.
     pub variables: Variables,
     /// The interpreters whose own tables differ in each run.
@@ -75,7 +75,7 @@ impl<'c> Common<'c> {
     ) -> Result<Self> {
         let mut numbers = FxHashSet::default();
         let mut fixed = Vec::new();
-        let argc = |session: &Session| session.reader().recording().manifest().argv.len();
+        let argc = |session: &Session| session.reader().recording().manifest().argv.len() as u64;
         for session in [a, b] {
             let source = Source::new(session)?;
             if let Some(timeline) = source.timeline() {
@@ -97,7 +97,7 @@ impl<'c> Common<'c> {
             numbers: Arc::new(numbers),
             run_texts: Arc::new(RunTexts::of(a, b)),
             has_slots: has_same_frames(a.definitions(), b.definitions()),
-            has_other_argc: argc(a) != argc(b),
+            argc: Some((argc(a), argc(b))).filter(|(own, other)| own != other),
             fixed,
             variables: variables::shared(a, b)?,
             interpreters: Interpreters::of(a, b)?,
@@ -422,12 +422,16 @@ impl<'p> Pair<'p> {
         if let Some(twin) = twin {
             form.match_other(&rules.form(twin, left));
         }
-        if self.common.has_other_argc {
-            let is_count = |number| {
+        if let Some(counts) = self.common.argc {
+            let is_of_any = |is_count: fn(&FunctionDef, usize) -> bool, number| {
                 let mut both = [Some(own), twin].into_iter().flatten();
-                both.any(|function| is_argc(function, number))
+                both.any(|function| is_count(function, number))
             };
-            form.args.retain(|(number, _)| !is_count(*number));
+            form.args.retain(|(number, _)| !is_of_any(is_argc, *number));
+            let args = form.args.iter_mut();
+            for (_, atom) in args.filter(|(number, _)| is_of_any(may_be_argc, *number)) {
+                atom.compare_as_argc(counts);
+            }
         }
         let others = twin.map(|twin| (twin, self.other.1));
         limit(&mut form, (own, self.own.1), others);
@@ -452,8 +456,14 @@ impl Chosen {
 
 /// Tells whether a parameter is the number of the program's arguments.
 fn is_argc(function: &FunctionDef, number: usize) -> bool {
+    let is_start = function.name.starts_with("std::rt::lang_start");
+    number == 0 && function.name == "main" || is_start && may_be_argc(function, number)
+}
+
+/// Tells whether a parameter has the name of that number. Functions of SQLite, say, call the number of their own arguments so.
+fn may_be_argc(function: &FunctionDef, number: usize) -> bool {
     let param = function.params.get(number);
-    number == 0 && function.name == "main" || param.is_some_and(|param| param.name == "argc")
+    param.is_some_and(|param| param.name == "argc")
 }
 
 /// Leaves out the padding of a function's structures, as far as the file of its module tells, or else that of the other recording.

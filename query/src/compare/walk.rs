@@ -75,6 +75,17 @@ impl<'r> Rows<'r> {
         Ok(())
     }
 
+    /// Returns the next row, and passes it.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn pass(&mut self) -> Result<Option<Row>> {
+        self.fill(1)?;
+        let row = self.left().first().copied();
+        self.passed += usize::from(row.is_some());
+        Ok(row)
+    }
+
     fn left(&self) -> &[Row] {
         &self.rows[self.passed..]
     }

@@ -352,3 +352,30 @@ int main(void) { for (int i = 1; i < 6; i++) use(scale(i)); return 0; }
     let first: &Value = &found["threads"][0]["parting"]["b"]["after"][0]["function"];
     assert_eq!(first, "use");
 }
+
+#[test]
+fn how_many_arguments_the_programs_got_is_no_difference_but_other_counts_are() {
+    let scratch = Scratch::new("compare-argc");
+    let source = r#"#define APART __attribute__((noinline))
+static volatile int sum;
+APART int parse(int argc, char **argv) { return argc > 1 && argv[1][0] == 'x'; }
+APART void apply(int argc) { sum += argc; }
+int main(int argc, char **argv) { apply(parse(argc, argv) + COUNT); return 0; }
+"#;
+    fs::write(scratch.join("app.c"), source).expect("the test's folder is writable");
+    let run = |name: &str, count: u32, args: &[&str]| {
+        build(
+            scratch.path(),
+            &format!("gcc -O0 -g -DCOUNT={count} -o app app.c"),
+        );
+        let app = Program::new(scratch.join("app"), scratch.path()).args(args.iter().copied());
+        record(&scratch, name, &[], &app);
+    };
+    run("one", 7, &["a", "b"]);
+    run("more", 7, &["a", "b", "c"]);
+    run("other", 8, &["a", "b", "c"]);
+    ends_with(&compare(&scratch, &["one", "more"]), 0);
+    let ended = compare(&scratch, &["one", "other"]);
+    ends_with(&ended, 1);
+    assert!(ended.text().contains("apply"), "{}", ended.text());
+}
