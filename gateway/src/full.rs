@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use server::protocol::{Code, Failure};
 use store::Recording;
 use store::manifest::Lineage;
 
 use crate::context::{Cancel, lock};
+use crate::group::Group;
 
 /// What the recorder has printed last is looked for in so many bytes at the end.
 const END_OF_TEXT: u64 = 64 << 10;
@@ -36,6 +36,16 @@ struct Running {
     pid: u32,
     said: Mutex<File>,
     over: Arc<Over>,
+}
+
+/// What came of the wish to end a program.
+pub(crate) enum Stopped {
+    /// It has ended, and the recorder told this of its recording.
+    Recorded(Value),
+    /// It has ended, and its recording is still being written.
+    Writing,
+    /// It has not been started yet.
+    Starting,
 }
 
 /// Whether a recorder has ended; any number of calls may wait for that.
@@ -109,25 +119,33 @@ impl Recorders {
         self.wait(&running, cancel, patience)
     }
 
-    /// Ends the program of a recording, and waits for the end of its recorder, which closes the recording. `Ok(None)`: it still
-    /// writes it, or there is none.
+    /// Ends the program of a recording, and waits for the end of its recorder, which closes the recording. `Ok(None)`: there is no
+    /// recorder.
     ///
     /// # Errors
     /// It ended without a recording.
-    pub fn stop(&self, recording: &Path, cancel: &Cancel) -> Result<Option<Value>, Failure> {
+    pub fn stop(&self, recording: &Path, cancel: &Cancel) -> Result<Option<Stopped>, Failure> {
         let Some(running) = self.of(recording) else {
             return Ok(None);
         };
         let until = Instant::now() + PATIENCE;
         // Its recorder may be about to start it.
-        while !end_program(&running.recording, running.pid) {
+        let is_started = loop {
+            if end_program(&running.recording, running.pid) {
+                break true;
+            }
             let is_given_up = cancel.is_set() || Instant::now() >= until;
             if is_given_up || running.over.within(LOOK) {
-                break;
+                break false;
             }
-        }
+        };
         let left = until.saturating_duration_since(Instant::now());
-        self.wait(&running, cancel, left)
+        let told = self.wait(&running, cancel, left)?;
+        Ok(Some(match (told, is_started) {
+            (Some(told), _) => Stopped::Recorded(told),
+            (None, true) => Stopped::Writing,
+            (None, false) => Stopped::Starting,
+        }))
     }
 
     /// Waits for the end of the recorder of a recording. `Ok(None)`: it still runs after `patience`, or there is none.
@@ -191,29 +209,18 @@ impl Recorders {
     }
 }
 
-/// Kills the program of a recording, which is a child of its recorder. Returns whether there is nothing more to do: otherwise it has
-/// not been started.
+/// Ends the program of a recording, which is a child of its recorder, and what it made. Returns whether there is nothing more to do:
+/// otherwise it has not been started.
 fn end_program(recording: &Path, recorder: u32) -> bool {
     let found = Recording::open_exact(recording).ok();
     let lineage = found.and_then(|recording| recording.manifest().lineage);
     let Some(Lineage { pid, .. }) = lineage else {
         return false;
     };
-    // When it has ended, its id may be another process's.
-    if parent(pid) == Some(recorder)
-        && let Some(pid) = Pid::from_raw(pid)
-    {
-        let _ = kill_process(pid, Signal::KILL);
+    if let Some(mut group) = Group::of(pid, recorder) {
+        group.end();
     }
     true
-}
-
-/// Returns the parent of a process.
-fn parent(pid: i32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in parentheses and may contain any character. The state is the 3rd field, the parent the 4th.
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(1)?.parse().ok()
 }
 
 fn cannot(error: &dyn std::fmt::Display) -> Failure {

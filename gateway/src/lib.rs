@@ -10,6 +10,7 @@ mod budget;
 mod context;
 mod current;
 mod full;
+mod group;
 mod http;
 mod lines;
 mod names;

@@ -35,4 +35,4 @@ pub use options::{
     SnapshotTimes, Surroundings, Target,
 };
 pub use session::{SetOutcome, record, record_children, why_not_recorded};
-pub use signals::{InterruptAction, leave_signals_to_other_threads};
+pub use signals::{SignalAction, leave_signals_to_other_threads};

@@ -90,24 +90,41 @@ pub fn received() -> Option<i32> {
     }
 }
 
-/// The SIGINT action of this process, to restore after other code has changed it.
-pub struct InterruptAction(libc::sigaction);
+/// The action of this process for a signal, to restore after other code has changed it.
+#[derive(Clone, Copy)]
+pub struct SignalAction {
+    signal: i32,
+    action: libc::sigaction,
+}
 
-impl InterruptAction {
-    /// Saves the current action.
+impl SignalAction {
+    /// Saves the current action for a signal.
     #[must_use]
-    pub fn now() -> Self {
+    pub fn now(signal: i32) -> Self {
         // SAFETY: all zeroes is a valid sigaction, which is ours; the call only queries.
-        unsafe {
+        let action = unsafe {
             let mut found: libc::sigaction = std::mem::zeroed();
-            libc::sigaction(libc::SIGINT, std::ptr::null(), &mut found);
-            Self(found)
-        }
+            libc::sigaction(signal, std::ptr::null(), &mut found);
+            found
+        };
+        Self { signal, action }
+    }
+
+    /// Returns the signal.
+    #[must_use]
+    pub fn signal(&self) -> i32 {
+        self.signal
+    }
+
+    /// Returns whether it is that of a program which does not handle the signal.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        self.action.sa_sigaction == libc::SIG_DFL
     }
 
     /// Restores the saved action.
     pub fn put_back(&self) {
         // SAFETY: the action came from sigaction in this process.
-        unsafe { libc::sigaction(libc::SIGINT, &self.0, std::ptr::null_mut()) };
+        unsafe { libc::sigaction(self.signal, &self.action, std::ptr::null_mut()) };
     }
 }

@@ -7,6 +7,7 @@ use debuginfo::with_causes;
 use query::error::store_sentence;
 use server::inspect::signal_name;
 use server::protocol::{Code, Failure};
+use store::recording::is_left;
 
 use crate::{exit, suggest};
 
@@ -107,6 +108,9 @@ impl Error {
             } => Some(format!("did you mean {}?", near.display())),
             Error::NoRecording { near: None, .. } => {
                 Some("make one with `hindsight record PROGRAM`, or name its folder".to_owned())
+            }
+            Error::NotARecording { path } if is_left(path) => {
+                Some("the next recording of that name replaces it".to_owned())
             }
             Error::NotARecording { .. } => {
                 Some("name a folder made by `hindsight record`, like app.hindsight".to_owned())
@@ -218,6 +222,7 @@ impl From<server::Error> for Error {
 
 fn what_it_lacks(path: &Path) -> &'static str {
     match path.is_dir() {
+        true if is_left(path) => "its recorder was killed as it began",
         true => "it has no manifest",
         false => "it is a file, and a recording is a folder",
     }

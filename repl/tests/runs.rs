@@ -326,6 +326,50 @@ fn a_name_of_two_runs_is_refused_with_their_folders() {
     assert_eq!(runs(&["forget", "shop"]), "forgot 1 run\n");
 }
 
+/// The recording of that name was moved into a set.
+#[test]
+fn a_name_means_a_recording_of_a_set_rather_than_one_that_is_gone() {
+    let folder = Folder::with_shop();
+    let runs = |args: &[&str]| folder.transcript(&[&["runs"], args].concat());
+    assert_eq!(runs(&["scan", "."]), "added 1 recording\n");
+    let set = ProcessLog::create(&folder.path("make"), true).unwrap();
+    let member = set.dir().join("shop.hindsight");
+    fs::rename(folder.path("shop.hindsight"), member).unwrap();
+    set.add(&Fact::Recorded {
+        pid: 7,
+        recording: "shop.hindsight".to_owned(),
+    })
+    .unwrap();
+    assert_eq!(runs(&["scan", "."]), "added 1 recording\n");
+    let shown = runs(&["show", "shop"]);
+    assert!(
+        shown.contains("FOLDER/make.children/shop.hindsight"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_changes_while_prune_asks_is_looked_at_again() {
+    let folder = folder();
+    let runs = |args: &[&str]| folder.transcript(&[&["runs"], args].concat());
+    assert_eq!(runs(&["scan", "."]), "added 3 recordings\n");
+    let (orders, away) = (folder.path("orders.hindsight"), folder.path("away"));
+    fs::rename(&orders, &away).unwrap();
+    let change = "run:mv away orders.hindsight && rm -r shop.hindsight";
+    let shown = folder.on_terminal(
+        80,
+        &["TERM=dumb"],
+        &["runs", "prune", "--older", "1d"],
+        &[("delete 2 recordings", change), ("[y/N] ", "y\n")],
+    );
+    assert!(shown.contains("forgot 2 runs"), "{shown}");
+    assert!(!shown.contains("exit code"), "{shown}");
+    assert!(!folder.path("app.hindsight").exists());
+    let listed = runs(&["list", "--all"]);
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+    assert!(listed.contains("orders"), "{listed}");
+}
+
 /// Names of files may have any bytes. Answers in JSON have such a path as a list of them.
 #[test]
 fn a_name_that_is_not_utf8_is_no_obstacle() {

@@ -67,7 +67,7 @@ fn bad(path: &Path, what: &str) -> Error {
 }
 
 /// Where the new value is written before it takes the old one's name.
-fn draft_path(path: &Path) -> PathBuf {
+pub(crate) fn draft_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_os_string();
     name.push(".draft");
     PathBuf::from(name)

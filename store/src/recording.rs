@@ -4,6 +4,7 @@
 //! recording from one whose recorder died. The log and the columns define the content of the parts.
 
 mod create;
+mod left;
 mod newest;
 mod remove;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub use create::{Created, OnTaken, OpenRecording, may_be_created, set_process};
 pub(crate) use create::{check_free, check_name};
+pub use left::is_left;
 pub use remove::{Removed, foreign, remove};
 
 use crate::clock::Clock;
@@ -186,6 +188,9 @@ pub fn resolve(path: &Path) -> Result<PathBuf> {
         }
     }
     let why = match (path.is_dir() || with_ending.is_dir(), path.exists()) {
+        (true, _) if is_left(path) || is_left(&with_ending) => {
+            "its recorder was killed as it began; the next recording of that name replaces it"
+        }
         (true, _) => "the folder has no file \"manifest\"",
         (false, true) => "it is not a folder",
         (false, false) => "there is no such folder, also not with the ending .hindsight",

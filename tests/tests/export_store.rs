@@ -475,6 +475,31 @@ fn what_a_killed_export_has_left_in_a_bucket_is_replaced() {
     assert!(told.contains("exists already"), "{told}");
 }
 
+/// Some stores refuse to remove what is not there.
+#[test]
+fn what_a_killed_export_has_not_written_need_not_be_removed() {
+    let scratch = with_small("store-picky");
+    let store = Store::start(|method, asked, before| {
+        let is_last = asked.starts_with("PUT table=runs/") && before == 0;
+        let is_missing = method == "DELETE" && asked.starts_with("DELETE table=runs/");
+        match (is_last, is_missing) {
+            (true, _) => Some(Fault::Silence),
+            (_, true) => Some(Fault::Answer(404, error("NoSuchKey"))),
+            _ => None,
+        }
+    });
+    let args = [&["app", "--to", "s3://lake"], &TABLES[..]].concat();
+    let running = store.command(&scratch, &args).start();
+    wait_until("the silent request", || {
+        (store.asked("PUT table=runs/") > 0).then_some(())
+    });
+    running.signal(Signal::KILL);
+    drop(running.finish());
+    let (code, told) = store.export(&scratch, &args);
+    assert_eq!(code, 0, "{told}");
+    assert!(store.asked("DELETE table=runs/") > 0);
+}
+
 /// Puts a pipe where an export writes a table, which so stands still there.
 fn with_pipe(scratch: &Scratch, table: &str) -> PathBuf {
     let folder = scratch.join(&format!("lake/table={table}/run=app"));

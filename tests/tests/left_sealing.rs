@@ -1,4 +1,4 @@
-//! Goal: Ctrl-C while a recording is sealed ends at once and loses nothing. Method: a program with so many calls that
+//! Goal: Ctrl-C while a recording is sealed ends at once and loses nothing, and so does SIGTERM. Method: a program with so many calls that
 //! sealing continues after its end, whose recorder is then interrupted; and opening the recording of a killed recorder.
 
 use std::os::unix::fs::MetadataExt;
@@ -84,22 +84,29 @@ fn an_opening_is_left_and_leaves_nothing_behind() {
     std::fs::create_dir(&temp).expect("the folder is writable");
     let path = recording.path().to_str().expect("text");
     let sql = ["sql", path, "SELECT count(*) FROM calls"];
-    let opening = Hindsight::command(&scratch, &sql)
-        .env("TMPDIR", &temp)
-        .start();
+    let export = ["export", path, "--to", "lake", "--table", "runs"];
     let is_there = || std::fs::read_dir(&temp).is_ok_and(|mut files| files.next().is_some());
-    wait_until("it seals", || is_there().then_some(()));
-    std::thread::sleep(Duration::from_millis(250));
-    opening.signal(Signal::INT);
-    let ended = opening.finish();
-    if ended.status.as_shell_code() == 0 {
-        panic!("it was opened before Ctrl-C came: {}", ended.text());
+    for (args, signal, code, told) in [
+        (
+            &sql[..],
+            Signal::INT,
+            130,
+            "the recording can be opened again",
+        ),
+        (&sql[..], Signal::TERM, 143, ""),
+        (&export[..], Signal::TERM, 143, "ended by SIGTERM"),
+    ] {
+        let opening = Hindsight::command(&scratch, args)
+            .env("TMPDIR", &temp)
+            .start();
+        wait_until("it seals", || is_there().then_some(()));
+        std::thread::sleep(Duration::from_millis(250));
+        opening.signal(signal);
+        let ended = opening.finish();
+        let errors = ended.errors();
+        assert_eq!(ended.status.as_shell_code(), code, "{signal:?}: {errors}");
+        assert!(errors.contains(told), "{signal:?}: {errors}");
+        assert!(!is_there(), "{signal:?}: nothing is left behind");
     }
-    assert_eq!(ended.status.as_shell_code(), 130, "{}", ended.errors());
-    assert!(
-        ended.errors().contains("the recording can be opened again"),
-        "{}",
-        ended.errors()
-    );
-    assert!(!is_there(), "nothing is left behind");
+    assert!(!scratch.join("lake").exists(), "nothing was exported");
 }

@@ -10,6 +10,7 @@ use server::verbs::{self, Close, Detach, EndReply, Goto, GotoArgs, Nothing, Rest
 use super::launch;
 use crate::answer::{Answer, List, object};
 use crate::context::Context;
+use crate::full::Stopped;
 use crate::tool::{About, Tool};
 use crate::{resources, shape};
 use store::recording::with_suffix;
@@ -96,20 +97,25 @@ impl Tool for Session {
 fn stop_recorder(context: &Context, name: &str) -> Result<Answer, Failure> {
     let here = std::env::current_dir().unwrap_or_default();
     let recording = with_suffix(&here.join(name));
-    let recorders = &context.gateway.recorders;
-    if !recorders.is_known(&recording) {
-        let message = format!("no program is recorded into {name} with full");
-        return Err(Failure::new(Code::NotRunning, message)
-            .hint(r#"debug_session {"action": "list"} shows sessions and recordings"#));
-    }
-    match recorders.stop(&recording, context.cancel())? {
-        Some(told) => launch::of_recorder(context, &recording, Some(&told)),
-        None => Ok(launch::still(
-            context,
-            &recording,
-            "the program has ended, and its recording is being written: debug_wait".to_owned(),
-        )),
-    }
+    let next = match context
+        .gateway
+        .recorders
+        .stop(&recording, context.cancel())?
+    {
+        Some(Stopped::Recorded(told)) => {
+            return launch::of_recorder(context, &recording, Some(&told));
+        }
+        Some(Stopped::Writing) => {
+            "the program has ended, and its recording is being written: debug_wait"
+        }
+        Some(Stopped::Starting) => "the program has not been started yet: stop it again",
+        None => {
+            let message = format!("no program is recorded into {name} with full");
+            return Err(Failure::new(Code::NotRunning, message)
+                .hint(r#"debug_session {"action": "list"} shows sessions and recordings"#));
+        }
+    };
+    Ok(launch::still(context, &recording, next.to_owned()))
 }
 
 /// Returns from the past of a program, which cannot be ended there. An error here also prevents the end, which reports it.

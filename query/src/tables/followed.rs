@@ -22,8 +22,10 @@ pub struct Followed {
     pub processes: Arc<[set::Process]>,
     /// Numbers of those whose recordings are asked with this one: they have rows of their own.
     pub asked: Vec<i64>,
-    /// For the first recording of the set alone: all that are asked, each by its folder's name, with its `asked`.
-    pub telling: Vec<(String, Vec<i64>)>,
+    /// The recordings of the set that are asked, by the names of their folders.
+    pub names: HashSet<String>,
+    /// It is the first of them: it tells of the processes that no recording tells of.
+    pub is_first: bool,
 }
 
 /// Returns the processes of the set that a recording's folder is in; none if it is in no set, or its list cannot be read.
@@ -94,90 +96,118 @@ fn recordings_in(folder: &Path) -> Vec<String> {
 impl Followed {
     /// Returns what is known beside the recording `own`, which is asked with `all`, in whatever way. `processes`: those of its set.
     pub fn beside(own: &Recording, all: &[&Recording], processes: Arc<[set::Process]>) -> Followed {
-        let children_of = |recording: &Recording| {
-            let lineages = all.iter().filter_map(|other| other.manifest().lineage);
-            children(recording.manifest().recording_id, lineages)
-        };
-        let mut telling = Vec::new();
-        let set = own.dir().parent();
-        let mut of_set = all
-            .iter()
-            .filter(|other| other.dir().parent() == set)
-            .peekable();
-        let is_first = of_set.peek().is_some_and(|first| first.dir() == own.dir());
-        if is_first && !processes.is_empty() {
-            let named = of_set.filter_map(|other| {
-                let name = other.dir().file_name()?.to_str()?.to_owned();
-                Some((name, children_of(other)))
-            });
-            telling.extend(named);
-        }
-        Followed {
+        let lineages = all.iter().filter_map(|other| other.manifest().lineage);
+        let mut followed = Followed {
+            asked: children(own.manifest().recording_id, lineages),
             processes,
-            asked: children_of(own),
-            telling,
+            ..Followed::default()
+        };
+        if !followed.processes.is_empty() {
+            let set = own.dir().parent();
+            let dirs = all.iter().map(|other| other.dir());
+            let mut of_set = dirs.filter(|dir| dir.parent() == set).peekable();
+            followed.is_first = of_set.peek().is_some_and(|first| *first == own.dir());
+            followed.names = of_set.filter_map(folder_name).map(str::to_owned).collect();
         }
+        followed
     }
 
     /// Adds to the processes that the program's own events tell of what the set knows of them, and those that only the set
     /// knows: copies that it made and that made copies in turn. Leaves out those that have rows of their own.
     pub fn complete(&self, mut known: Vec<Process>, recording: &Recording) -> Vec<Process> {
         let mut own = known.drain(..1.min(known.len())).collect::<Vec<_>>();
-        known.retain(|row| !self.asked.contains(&row.pid));
         let start = recording.manifest().start_unix_ns;
-        let name = recording.dir().file_name().and_then(|name| name.to_str());
-        for at in name.map_or_else(Vec::new, |name| self.made_by(name, &self.asked)) {
-            let process = &self.processes[at];
-            let began_ns = process.start_unix_ns - start;
-            let same = known
-                .iter_mut()
-                .filter(|row| row.pid == i64::from(process.pid));
-            match same.min_by_key(|row| row.began_ts_ns.abs_diff(began_ns)) {
-                Some(row) => tell(row, process, start),
-                None => {
-                    let mut row = Process::unseen(process.pid.into(), began_ns);
-                    tell(&mut row, process, start);
-                    known.push(row);
-                }
-            }
-        }
-        for at in self.untold() {
-            let process = &self.processes[at];
-            let mut row = Process::unseen(process.pid.into(), process.start_unix_ns - start);
-            tell(&mut row, process, start);
-            known.push(row);
-        }
+        let name = folder_name(recording.dir()).unwrap_or_default();
+        known.retain(|row| !self.is_left_out(row, name, start));
+        let mut told = self.told_by(name);
+        told.extend(self.untold());
+        told.sort_unstable();
+        self.tell_of(&told, &mut known, start);
         own.append(&mut known);
         own
     }
 
-    /// If all recordings of the set are asked, returns the processes that none of them tells of: the one of their maker was removed.
-    fn untold(&self) -> Vec<usize> {
-        let names = self.telling.iter().map(|(name, _)| name.as_str());
-        let names: HashSet<&str> = names.collect();
-        let is_asked = |process: &set::Process| {
-            let recording = process.recording.as_deref();
-            recording.map(|recording| names.contains(recording))
-        };
-        if names.is_empty()
-            || self
-                .processes
-                .iter()
-                .any(|process| is_asked(process) == Some(false))
-        {
-            return Vec::new();
-        }
-        let told = self.telling.iter();
-        let told = told.flat_map(|(name, asked)| self.made_by(name, asked));
-        let told: HashSet<usize> = told.collect();
+    /// Returns whether a process that an event of the recording `own` tells of has a row of its own.
+    fn is_left_out(&self, row: &Process, own: &str, start_unix_ns: i64) -> bool {
         let all = self.processes.iter().enumerate();
-        let untold = all.filter(|(at, process)| is_asked(process).is_none() && !told.contains(at));
-        untold.map(|(at, _)| at).collect()
+        let others = all.filter(|(_, process)| process.recording.as_deref() != Some(own));
+        let same = others.filter(|(_, process)| i64::from(process.pid) == row.pid);
+        // Numbers are used again.
+        let nearest = same.min_by_key(|(_, process)| {
+            let began_ns = process.start_unix_ns - start_unix_ns;
+            row.began_ts_ns.abs_diff(began_ns)
+        });
+        match nearest {
+            Some((at, _)) => self.has_own_row(at),
+            None => self.asked.contains(&row.pid),
+        }
     }
 
-    /// Returns the processes that the program of the recording `name` made, and those that these made without being recorded, but
-    /// not those of the numbers `asked`.
-    fn made_by(&self, name: &str, asked: &[i64]) -> Vec<usize> {
+    /// Returns whether the recording of a process is asked, or that of a program which it executed later.
+    fn has_own_row(&self, at: usize) -> bool {
+        let pid = self.processes[at].pid;
+        let mut later = self.processes[at..].iter().filter(|later| later.pid == pid);
+        let decides = later.find_map(|process| {
+            let is_asked = process
+                .recording
+                .as_ref()
+                .is_some_and(|name| self.names.contains(name));
+            (is_asked || !process.became_another).then_some(is_asked)
+        });
+        decides.unwrap_or(false)
+    }
+
+    /// Adds what the set knows of processes to their rows, or gives them one. Programs that a process executed one after the other
+    /// share its row.
+    fn tell_of(&self, told: &[usize], known: &mut Vec<Process>, start_unix_ns: i64) {
+        // Of each number, the last process and its row.
+        let mut last: HashMap<i32, (&set::Process, usize)> = HashMap::new();
+        let mut taken = HashSet::new();
+        for at in told {
+            let process = &self.processes[*at];
+            let pid = i64::from(process.pid);
+            let began_ns = process.start_unix_ns - start_unix_ns;
+            let before = last.get(&process.pid).copied();
+            let before = before.filter(|(before, _)| before.became_another);
+            let rows = known.iter().enumerate();
+            let same = rows.filter(|(row, known)| known.pid == pid && !taken.contains(row));
+            let nearest = same.min_by_key(|(_, known)| known.began_ts_ns.abs_diff(began_ns));
+            let nearest = nearest.map(|(row, _)| row);
+            let row = before.map(|(_, row)| row).or(nearest);
+            let row = row.unwrap_or_else(|| {
+                known.push(Process::unseen(pid, began_ns));
+                known.len() - 1
+            });
+            tell(&mut known[row], process, start_unix_ns);
+            taken.insert(row);
+            last.insert(process.pid, (process, row));
+        }
+    }
+
+    /// If all recordings of the set are asked, returns the processes that none of them tells of: the one of their maker was removed.
+    fn untold(&self) -> Vec<usize> {
+        let is_missing = |process: &set::Process| {
+            let recording = process.recording.as_ref();
+            recording.is_some_and(|recording| !self.names.contains(recording))
+        };
+        if !self.is_first || self.processes.iter().any(is_missing) {
+            return Vec::new();
+        }
+        let told = self.names.iter().flat_map(|name| self.told_by(name));
+        let told: HashSet<usize> = told.collect();
+        let all = 0..self.processes.len();
+        all.filter(|at| !told.contains(at) && !self.has_own_row(*at))
+            .collect()
+    }
+
+    /// Returns the processes that the recording `name` tells of beside its own.
+    fn told_by(&self, name: &str) -> Vec<usize> {
+        let made = self.made_by(name).into_iter();
+        made.filter(|at| !self.has_own_row(*at)).collect()
+    }
+
+    /// Returns the processes that the program of the recording `name` made, and those that these made without being recorded.
+    fn made_by(&self, name: &str) -> Vec<usize> {
         let is_own = |process: &set::Process| process.recording.as_deref() == Some(name);
         // Of each number, the last process.
         let mut newest: HashMap<i32, Last> = HashMap::new();
@@ -192,7 +222,7 @@ impl Followed {
                 (None, None) => false,
             };
             let is_recorded = process.recording.is_some() || process.is_pruned;
-            if belongs && !is_own(process) && !asked.contains(&process.pid.into()) {
+            if belongs && !is_own(process) {
                 made.push(at);
             }
             let last = Last {
@@ -204,6 +234,11 @@ impl Followed {
         }
         made
     }
+}
+
+/// Returns the name of a recording's folder.
+fn folder_name(recording: &Path) -> Option<&str> {
+    recording.file_name()?.to_str()
 }
 
 /// A process of a set, as seen from one of its recordings.
@@ -243,7 +278,7 @@ fn tell(row: &mut Process, process: &set::Process, start_unix_ns: i64) {
             name
         });
     }
-    if row.ended.is_none() {
+    if row.ended.is_none() && !process.became_another {
         // A short one may have ended before its parent went on and recorded the fork.
         let ended = process.end_unix_ns.map(|end| end - start_unix_ns);
         row.ended_ts_ns = ended.map(|end| end.max(row.began_ts_ns));
@@ -265,13 +300,19 @@ mod tests {
         }
     }
 
-    fn followed(rows: Vec<set::Process>, telling: &[(&str, &[i64])]) -> Followed {
-        let named = telling.iter();
-        let named = named.map(|(name, asked)| ((*name).to_owned(), asked.to_vec()));
+    fn followed(rows: Vec<set::Process>, names: &[&str]) -> Followed {
         Followed {
             processes: rows.into(),
             asked: Vec::new(),
-            telling: named.collect(),
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            is_first: true,
+        }
+    }
+
+    fn became(row: set::Process) -> set::Process {
+        set::Process {
+            became_another: true,
+            ..row
         }
     }
 
@@ -289,10 +330,10 @@ mod tests {
             row(102, 101, Some("one")),
             late,
         ];
-        let followed = followed(rows, &[("bash", &[101, 102]), ("one", &[]), ("two", &[])]);
-        assert_eq!(followed.made_by("bash", &[]), [1, 2]);
-        assert!(followed.made_by("bash", &[101, 102]).is_empty());
-        assert_eq!(followed.made_by("two", &[]), [3]);
+        let followed = followed(rows, &["bash", "one", "two"]);
+        assert_eq!(followed.made_by("bash"), [1, 2]);
+        assert!(followed.told_by("bash").is_empty());
+        assert_eq!(followed.told_by("two"), [3]);
         assert!(followed.untold().is_empty());
     }
 
@@ -302,23 +343,75 @@ mod tests {
             is_pruned: true,
             ..row
         };
-        let became = set::Process {
-            became_another: true,
-            ..removed(row(103, 102, None))
-        };
         let rows = vec![
             removed(row(100, 1, None)),
             removed(row(101, 100, None)),
             row(102, 100, Some("kept")),
-            became,
+            became(removed(row(103, 102, None))),
             row(103, 102, Some("too")),
         ];
-        let all: &[(&str, &[i64])] = &[("kept", &[]), ("too", &[])];
-        let asked = followed(rows.clone(), all);
+        let asked = followed(rows.clone(), &["kept", "too"]);
         assert_eq!(asked.untold(), [0, 1]);
-        // It has a row of its own, and what it executed before is told by its maker's.
-        assert_eq!(asked.made_by("kept", &[]), [3]);
-        assert!(followed(rows.clone(), &all[..1]).untold().is_empty());
-        assert!(followed(rows, &[]).untold().is_empty());
+        // It has a row of its own, of what it executed last.
+        assert!(asked.told_by("kept").is_empty());
+        assert_eq!(followed(rows.clone(), &["kept"]).told_by("kept"), [3]);
+        assert!(followed(rows.clone(), &["kept"]).untold().is_empty());
+        let second = Followed {
+            is_first: false,
+            ..followed(rows, &["kept", "too"])
+        };
+        assert!(second.untold().is_empty());
+    }
+
+    /// `bash -c './unrecorded.sh & ...'`, where that executes a recorded program, and later another process gets its number.
+    #[test]
+    fn a_process_that_is_recorded_from_its_second_program_on_has_one_row() {
+        let again = set::Process {
+            start_unix_ns: 300,
+            ..row(101, 100, None)
+        };
+        let rows = vec![
+            row(100, 1, Some("bash")),
+            became(row(101, 100, None)),
+            row(101, 100, Some("two")),
+            again,
+        ];
+        let asked = followed(rows, &["bash", "two"]);
+        assert_eq!(asked.told_by("bash"), [3]);
+        assert!(asked.told_by("two").is_empty());
+        assert!(asked.untold().is_empty());
+        let event = |began_ts_ns| Process::unseen(101, began_ts_ns);
+        assert!(asked.is_left_out(&event(102), "bash", 0));
+        assert!(!asked.is_left_out(&event(299), "bash", 0));
+    }
+
+    #[test]
+    fn programs_that_no_recording_is_of_share_the_row_of_their_process() {
+        let later = set::Process {
+            start_unix_ns: 200,
+            exit_code: Some(3),
+            end_unix_ns: Some(210),
+            argv: vec!["later".to_owned()],
+            ..row(101, 100, None)
+        };
+        let first = set::Process {
+            end_unix_ns: Some(200),
+            argv: vec!["first".to_owned()],
+            ..became(row(101, 100, None))
+        };
+        let again = set::Process {
+            start_unix_ns: 300,
+            ..row(101, 100, None)
+        };
+        let rows = vec![row(100, 1, Some("bash")), first, later, again];
+        let asked = followed(rows, &["bash"]);
+        let mut known = vec![Process::unseen(101, 99)];
+        asked.tell_of(&asked.told_by("bash"), &mut known, 0);
+        let told: Vec<_> = known
+            .iter()
+            .map(|row| (row.began_ts_ns, row.exit_code, row.ended_ts_ns))
+            .collect();
+        assert_eq!(told, [(99, Some(3), Some(210)), (300, None, None)]);
+        assert_eq!(known[0].program.as_deref(), Some("first"));
     }
 }

@@ -1,9 +1,12 @@
 //! Ctrl-C during a query. Before the first [`Interrupts::catch`] it ends the program, as usual.
 
+use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
+use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
+use recorder::SignalAction;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -11,6 +14,9 @@ use crate::error::Error;
 
 /// How often a display is updated.
 const BEAT: Duration = Duration::from_millis(200);
+
+/// The actions of signals that were taken over once. Tokio does that only once, and others may put back the earlier ones.
+static CAUGHT: Mutex<BTreeMap<i32, SignalAction>> = Mutex::new(BTreeMap::new());
 
 /// Waits for work that signals may stop.
 pub struct Interrupts {
@@ -64,6 +70,12 @@ impl Interrupts {
         let signals: std::io::Result<Vec<_>> = numbers.iter().map(catch).collect();
         drop(guard);
         interrupts.signals = signals.map_err(|source| Error::io("catch signals", source))?;
+        let mut caught = CAUGHT.lock().unwrap_or_else(PoisonError::into_inner);
+        for number in numbers {
+            let ours = caught.entry(*number);
+            ours.or_insert_with(|| SignalAction::now(*number))
+                .put_back();
+        }
         Ok(interrupts)
     }
 
@@ -130,4 +142,19 @@ pub fn is_ignored(signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_caught_again_after_its_usual_action_was_put_back() {
+        let usual = SignalAction::now(libc::SIGUSR2);
+        drop(Interrupts::catch_all(&[libc::SIGUSR2]).unwrap());
+        usual.put_back();
+        assert!(SignalAction::now(libc::SIGUSR2).is_default());
+        let _caught = Interrupts::catch_all(&[libc::SIGUSR2]).unwrap();
+        assert!(!SignalAction::now(libc::SIGUSR2).is_default());
+    }
 }

@@ -273,9 +273,10 @@ impl Open {
         };
         let members = rows.iter().filter_map(Row::members).flatten();
         let members = members.filter(|row| is_it(row)).map(|row| row.path.clone());
+        // They were read: none is gone.
         let members: Vec<PathBuf> = members.collect();
         let mut own: Vec<Row> = rows.into_iter().filter(is_it).collect();
-        if own.iter().any(|row| !row.is_gone()) {
+        if !members.is_empty() || own.iter().any(|row| !row.is_gone()) {
             own.retain(|row| !row.is_gone());
         }
         if own.iter().any(|row| row.members().is_none()) {
@@ -390,7 +391,6 @@ impl Prune {
         let rows = catalog.rows()?;
         // Others use the catalog while the question waits for its answer, and while files are deleted.
         drop(catalog);
-        let mut forgotten: Vec<&Row> = rows.iter().filter(|row| row.is_gone()).collect();
         let old: Vec<&Row> = rows.iter().filter(|row| self.takes(row)).collect();
         let paths: Vec<PathBuf> = old.iter().map(|row| row.path.clone()).collect();
         if self.dry_run {
@@ -402,20 +402,24 @@ impl Prune {
         }
         let mut code = exit::DONE;
         let mut told = Told::default();
-        if !old.is_empty() {
-            if !self.yes && !is_wanted(&paths, terminal)? {
-                return Ok(exit::FAILED);
-            }
-            for row in old {
-                match delete_whole(&row.path) {
-                    Ok(gone) => {
-                        gone.tell(&mut told);
-                        forgotten.push(row);
-                    }
-                    Err(error) => {
-                        report(&error, terminal);
-                        code = exit::FAILED;
-                    }
+        if !old.is_empty() && !self.yes && !is_wanted(&paths, terminal)? {
+            return Ok(exit::FAILED);
+        }
+        // Meanwhile others may have deleted some of them, and brought back what was gone.
+        let is_left = |row: &Row| {
+            let mut files = [MANIFEST_FILE, PROCESSES_FILE].iter();
+            files.any(|file| row.path.join(file).is_file())
+        };
+        let mut forgotten: Vec<&Row> = rows.iter().filter(|row| !is_left(row)).collect();
+        for row in old.into_iter().filter(|row| is_left(row)) {
+            match delete_whole(&row.path) {
+                Ok(gone) => {
+                    gone.tell(&mut told);
+                    forgotten.push(row);
+                }
+                Err(error) => {
+                    report(&error, terminal);
+                    code = exit::FAILED;
                 }
             }
         }

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use recorder::InterruptAction;
+use recorder::SignalAction;
 use rustyline::config::Builder;
 use rustyline::error::ReadlineError;
 use rustyline::history::{FileHistory, History};
@@ -40,7 +40,7 @@ impl<H: Helper> Lines<H> {
         let (history, file) = history::read(name, &config);
         // rustyline handles SIGINT as long as its editor lives. While the user types, Ctrl-C is an ordinary key; during
         // a query it must reach the query. So keep the previous handler.
-        let kept = InterruptAction::now();
+        let kept = SignalAction::now(libc::SIGINT);
         let editor = Editor::with_history(config, history);
         kept.put_back();
         let mut editor = editor.map_err(history::terminal_error)?;

@@ -1,7 +1,8 @@
 """Runs a command on a pseudo terminal: terminal.py COLUMNS[xROWS] [--slowly] [--step WAIT SEND]... -- COMMAND...
 
 Each step waits until the terminal has received WAIT since the step before, then types SEND. A step whose WAIT begins with
-"until:" types SEND again and again until the rest of WAIT was received. A SEND that begins with "hex:" is bytes. With --slowly, the command
+"until:" types SEND again and again until the rest of WAIT was received. A SEND that begins with "hex:" is bytes, and one that begins with
+"run:" is a shell command that is run instead. With --slowly, the command
 is stopped most of the time. What the terminal received goes to stdout, with the
 exit code in a last line when it is not 0."""
 
@@ -11,6 +12,7 @@ import pty
 import select
 import signal
 import struct
+import subprocess
 import sys
 import termios
 import threading
@@ -53,6 +55,7 @@ class Terminal:
 
     def step(self, wait, send):
         again = wait.startswith("until:")
+        command = send.removeprefix("run:") if send.startswith("run:") else None
         is_hex = send.startswith("hex:")
         send = bytes.fromhex(send.removeprefix("hex:")) if is_hex else send.encode()
         text = wait.removeprefix("until:").encode()
@@ -64,7 +67,9 @@ class Terminal:
                 next_s = time.monotonic() + 1
             if not self.read(0.3):
                 sys.exit(f"ended before {text!r}; received: {self.received!r}")
-        if not again:
+        if command is not None:
+            subprocess.run(command, shell=True, check=True)
+        elif not again:
             os.write(self.fd, send)
 
 

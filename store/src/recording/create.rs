@@ -5,9 +5,10 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::left::{clear, is_left};
 use super::{Recording, with_suffix};
 use crate::clock::Clock;
-use crate::document;
+use crate::document::{self, draft_path};
 use crate::error::{Error, Result};
 use crate::file_header::FileHeader;
 use crate::format::{
@@ -178,7 +179,7 @@ pub fn may_be_created(path: &Path) -> Result<PathBuf> {
 /// # Errors
 /// [`Error::Exists`] or [`Error::NotCreated`].
 pub(crate) fn check_free(dir: PathBuf) -> Result<PathBuf> {
-    if dir.symlink_metadata().is_ok() {
+    if dir.symlink_metadata().is_ok() && !is_left(&dir) {
         return Err(Error::Exists { path: dir });
     }
     let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
@@ -261,7 +262,7 @@ fn sync_dir(dir: &Path) -> Result<()> {
     synced.map_err(Error::io("sync", dir))
 }
 
-/// Creates the folder under the first name that is free.
+/// Creates the folder under the first name that is free, or that a killed recorder has not used.
 fn create_dir(path: &Path, on_taken: OnTaken) -> Result<PathBuf> {
     let mut number = 1;
     loop {
@@ -274,6 +275,7 @@ fn create_dir(path: &Path, on_taken: OnTaken) -> Result<PathBuf> {
                     source: error,
                 });
             }
+            Err(_) if clear(&dir) => {}
             Err(_) if on_taken == OnTaken::Refuse => return Err(Error::Exists { path: dir }),
             Err(_) => number += 1,
         }
@@ -297,11 +299,14 @@ const MARKER_LEN: usize = 512;
 
 fn create_marker(dir: &Path) -> Result<File> {
     let path = dir.join(INCOMPLETE_FILE);
+    let draft = draft_path(&path);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(FILE_MODE);
-    let file = options.open(&path).map_err(Error::io("create", &path))?;
-    file.lock().map_err(Error::io("lock", &path))?;
+    let file = options.open(&draft).map_err(Error::io("create", &draft))?;
+    file.lock().map_err(Error::io("lock", &draft))?;
     let room = file.write_all_at(&[b' '; MARKER_LEN], 0);
-    room.map_err(Error::io("write", &path))?;
+    room.map_err(Error::io("write", &draft))?;
+    // It has its name only now: a marker that is not locked has no recorder.
+    fs::rename(&draft, &path).map_err(Error::io("rename to", &path))?;
     Ok(file)
 }

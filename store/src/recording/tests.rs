@@ -69,6 +69,62 @@ fn a_taken_name_is_refused_or_numbered() {
     assert!(matches!(refused, Some(Error::Exists { .. })), "{refused:?}");
 }
 
+/// As a recorder leaves it that is killed before it writes the manifest.
+fn killed_as_it_began(dir: &Path) -> File {
+    for part in [dir.to_path_buf(), dir.join(LOG_DIR), dir.join(COLUMNS_DIR)] {
+        fs::create_dir(part).unwrap();
+    }
+    fs::write(dir.join(LOG_DIR).join("000000.seg"), "half").unwrap();
+    fs::write(dir.join("manifest.draft"), "half").unwrap();
+    File::create(dir.join(INCOMPLETE_FILE)).unwrap()
+}
+
+#[test]
+fn the_folder_of_a_recorder_that_was_killed_as_it_began_is_made_again() {
+    for on_taken in [OnTaken::Refuse, OnTaken::Number] {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("run.hindsight");
+        drop(killed_as_it_began(&folder));
+        let told = Recording::open(&dir.path().join("run")).unwrap_err();
+        assert!(
+            told.to_string().contains("was killed as it began"),
+            "{told}"
+        );
+        assert_eq!(may_be_created(&dir.path().join("run")).unwrap(), folder);
+        let made = OpenRecording::create(&dir.path().join("run"), on_taken, manifest()).unwrap();
+        assert_eq!(made.open.recording().dir(), folder);
+        assert!(!folder.join("manifest.draft").exists());
+    }
+}
+
+#[test]
+fn a_folder_that_may_have_a_recorder_or_has_events_or_other_files_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run");
+    let folder = dir.path().join("run.hindsight");
+    let marker = killed_as_it_began(&folder);
+    let refused = || {
+        let made = OpenRecording::create(&path, OnTaken::Refuse, manifest());
+        assert!(matches!(made.err(), Some(Error::Exists { .. })));
+        assert!(folder.join(LOG_DIR).join("000000.seg").exists());
+    };
+    marker.lock().unwrap();
+    refused();
+    drop(marker);
+    let mine = folder.join("mine.txt");
+    fs::write(&mine, "mine").unwrap();
+    refused();
+    fs::remove_file(mine).unwrap();
+    // Its manifest was lost.
+    let segment = folder.join(LOG_DIR).join("000001.seg");
+    fs::write(&segment, [0; 100]).unwrap();
+    refused();
+    fs::remove_file(segment).unwrap();
+    // Its recorder may just begin.
+    fs::remove_file(folder.join(INCOMPLETE_FILE)).unwrap();
+    refused();
+}
+
 #[test]
 fn a_recording_that_cannot_be_made_leaves_no_folder() {
     let dir = tempfile::tempdir().unwrap();

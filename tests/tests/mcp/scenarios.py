@@ -561,7 +561,7 @@ async def launched(tools, program, source):
     stopped = await tools("debug_session", action="stop", recording="slept")
     assert stopped["status"] == "recorded" and stopped["recording"] == running["recording"], stopped
     last = await tools("debug_goto", to="last", recording="slept")
-    assert "SIGKILL" in last["event"], last
+    assert "SIGINT" in last["event"], last
     # One that ignores signals, too.
     script = "trap '' INT TERM; mkfifo deaf; read x < deaf"
     running = await tools("debug_launch", program="/bin/sh", args=["-c", script], full=True, recording="deaf", timeoutMs=500)
@@ -571,6 +571,17 @@ async def launched(tools, program, source):
     stopped = await tools("debug_session", action="stop", recording="deaf")
     assert stopped["status"] == "recorded" and '"to": "last"' in stopped["next"], stopped
     assert stopped["signal"] == "SIGKILL", stopped
+    # What the program has started ends with it; a shell has a background process ignore SIGINT.
+    script = "sleep 1000 & echo $! > started; wait"
+    running = await tools("debug_launch", program="/bin/sh", args=["-c", script], full=True, recording="parent", timeoutMs=500)
+    assert running["status"] == "running", running
+    while not os.path.exists("started") or not (child := open("started").read().strip()):
+        await asyncio.sleep(0.05)
+    stopped = await tools("debug_session", action="stop", recording="parent")
+    assert stopped["status"] == "recorded" and stopped["signal"] == "SIGINT", stopped
+    stat = f"/proc/{child}/stat"
+    while os.path.exists(stat) and open(stat).read().rpartition(")")[2].split()[0] != "Z":
+        await asyncio.sleep(0.05)
 
     # Meanwhile calls without a name mean this program, and no earlier one; waiting for it is a call like any other.
     short = await tools("debug_launch", program="/bin/sleep", args=["4"], full=True, recording="short", timeoutMs=500)

@@ -214,8 +214,11 @@ impl Bucket {
         let key = format!("{}{key}", self.prefix);
         let delete = self.address.delete_object(Some(&self.credentials), &key);
         let sign = || delete.sign(GOOD_FOR).into();
-        let reply = self.channel.send(Method::Delete, &Arc::default(), sign);
-        self.accepted(reply, &name).map(drop)
+        match self.channel.send(Method::Delete, &Arc::default(), sign) {
+            // Amazon's store does not mind, but others do.
+            Ok(reply) if reply.status == 404 && reply.code() == Some("NoSuchKey") => Ok(()),
+            reply => self.accepted(reply, &name).map(drop),
+        }
     }
 
     /// Removes objects, as far as possible.
