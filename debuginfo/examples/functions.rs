@@ -28,13 +28,12 @@ fn main() -> debuginfo::Result<()> {
             );
         }
         println!(
-            "    -> {:.60} at {:?}; known {} variadic {} xmm {} noreturn {}",
+            "    -> {:.60} at {:?}; known {} variadic {} xmm {}",
             format!("{:?}", f.ret),
             f.ret_place,
             f.params_known,
             f.variadic,
-            f.xmm.args,
-            f.noreturn
+            f.xmm.args
         );
     }
     for warning in module.warnings().iter().chain(&functions.warnings) {

@@ -301,4 +301,14 @@ impl<'t, 'a> DieReader<'t, 'a> {
         }
         chain
     }
+
+    /// Returns an attribute of the first DIE of a chain that has it, and that DIE.
+    pub(crate) fn stated<'c>(
+        &self,
+        chain: &'c [Die<'a>],
+        name: DwAt,
+    ) -> Option<(&'c Die<'a>, Value<'a>)> {
+        let mut chain = chain.iter();
+        chain.find_map(|die| Some((die, self.attr(die, name)?)))
+    }
 }

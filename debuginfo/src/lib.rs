@@ -92,7 +92,7 @@ pub use model::{
     RetReg, Segment, SegmentFlags, Svma, Symbol, SymbolKind, UsedXmm, ValueKind,
 };
 pub use module::{Module, OpenOptions};
-pub use own_code::is_library_source;
+pub use own_code::{is_library_source, is_system_path};
 pub use scope::{
     Described, FullName, Variable, full_names_of_globals, full_names_of_types, global_names,
     has_variable, returned, variables_at,

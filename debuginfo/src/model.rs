@@ -250,8 +250,6 @@ pub struct Function {
     pub ret_place: RetPlace,
     /// The vector registers that carry its arguments and result.
     pub xmm: UsedXmm,
-    /// Declared never to return.
-    pub noreturn: bool,
 }
 
 /// Vector registers that carry arguments and results of a function.

@@ -1,5 +1,7 @@
 //! Distinguishes the program's own code from that of libraries, which may be inlined into it.
 
+use std::path::Path;
+
 use crate::address_space::AddressSpace;
 use crate::lines::SourceLine;
 use crate::unwind::Frame;
@@ -14,6 +16,15 @@ const LIBRARY_SOURCES: [&str; 5] = [
 ];
 /// The same where the sources of Rust's library are installed.
 const RUST_SOURCES: &str = "/rustlib/src/rust/";
+/// Folders of the system's libraries.
+const SYSTEM_FOLDERS: [&str; 6] = [
+    "/lib/",
+    "/lib64/",
+    "/lib32/",
+    "/usr/lib/",
+    "/usr/lib64/",
+    "/usr/lib32/",
+];
 
 impl AddressSpace {
     /// Returns whether a frame is one of the program's own code: in no module of the system, and from no source of a
@@ -58,4 +69,11 @@ impl SourceLine {
 pub fn is_library_source(file: &str) -> bool {
     let mut folders = LIBRARY_SOURCES.iter();
     folders.any(|folder| file.starts_with(folder)) || file.contains(RUST_SOURCES)
+}
+
+/// Returns whether a file is in a folder of the system's libraries.
+#[must_use]
+pub fn is_system_path(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    SYSTEM_FOLDERS.iter().any(|folder| text.starts_with(folder))
 }

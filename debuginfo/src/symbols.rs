@@ -357,27 +357,33 @@ impl VariableSymbols {
 }
 
 fn add_variables(holder: &Elf, table: u32, list: &mut Vec<(u64, u64, Box<str>)>) {
-    let Some(table) = holder.section_of_kind(table) else {
-        return;
-    };
-    let (symbols, offset, size) = holder.symbol_table(table);
-    let names = slice(holder.bytes(), offset, size).unwrap_or_default();
-    let mut budget = NameBudget::for_file(holder);
-    for symbol in symbols {
-        let is_defined = symbol.st_shndx.get(LittleEndian) != elf::SHN_UNDEF;
-        let at = symbol.st_name.get(LittleEndian) as usize;
-        if is_defined
-            && symbol.st_info & 0xf == elf::STT_OBJECT
-            && let Some(name) = names.get(at..).and_then(|rest| budget.name(rest))
-        {
-            let start = symbol.st_value.get(LittleEndian);
-            list.push((start, symbol.st_size.get(LittleEndian), name.into()));
-        }
-    }
+    let is_variable = |symbol: &RawSym| symbol.st_info & 0xf == elf::STT_OBJECT;
+    each_defined(holder, table, is_variable, |symbol, name| {
+        let start = symbol.st_value.get(LittleEndian);
+        list.push((start, symbol.st_size.get(LittleEndian), name.into()));
+    });
 }
 
 /// Visits the variables in a table that more than one file can use.
 fn each_data_symbol(holder: &Elf, table: u32, mut visit: impl FnMut(&str, Option<Svma>)) {
+    let is_shared = |symbol: &RawSym| {
+        symbol.st_info >> 4 != elf::STB_LOCAL
+            && matches!(symbol.st_info & 0xf, elf::STT_OBJECT | elf::STT_TLS)
+    };
+    each_defined(holder, table, is_shared, |symbol, name| {
+        let is_of_all_threads = symbol.st_info & 0xf == elf::STT_OBJECT;
+        let svma = is_of_all_threads.then(|| Svma(symbol.st_value.get(LittleEndian)));
+        visit(name, svma);
+    });
+}
+
+/// Visits the defined symbols of a table that are wanted, with their names.
+fn each_defined(
+    holder: &Elf,
+    table: u32,
+    is_wanted: impl Fn(&RawSym) -> bool,
+    mut visit: impl FnMut(&RawSym, &str),
+) {
     let Some(table) = holder.section_of_kind(table) else {
         return;
     };
@@ -386,18 +392,12 @@ fn each_data_symbol(holder: &Elf, table: u32, mut visit: impl FnMut(&str, Option
     let mut budget = NameBudget::for_file(holder);
     for symbol in symbols {
         let is_defined = symbol.st_shndx.get(LittleEndian) != elf::SHN_UNDEF;
-        let is_shared = symbol.st_info >> 4 != elf::STB_LOCAL;
-        let svma = match symbol.st_info & 0xf {
-            elf::STT_OBJECT => Some(Svma(symbol.st_value.get(LittleEndian))),
-            elf::STT_TLS => None,
-            _ => continue,
-        };
         let at = symbol.st_name.get(LittleEndian) as usize;
         if is_defined
-            && is_shared
+            && is_wanted(symbol)
             && let Some(name) = names.get(at..).and_then(|rest| budget.name(rest))
         {
-            visit(name, svma);
+            visit(symbol, name);
         }
     }
 }

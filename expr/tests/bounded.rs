@@ -56,14 +56,7 @@ fn stopped(bench: &Bench, path: &std::path::Path) -> (PathBuf, u32) {
 }
 
 fn shown(text: &str, space: &AddressSpace, machine: &dyn Machine, frames: &[Frame]) -> String {
-    let context = Context {
-        space,
-        machine,
-        frames,
-        index: 1,
-        calls: None,
-        kept: None,
-    };
+    let context = Context::new(space, machine, frames, 1);
     let parsed = expr::parse(text).expect("an expression");
     let value = expr::evaluate(&parsed, &context).expect("a value");
     render(&value, &RenderOptions::default(), machine, space)

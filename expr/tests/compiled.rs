@@ -200,14 +200,7 @@ fn compare(space: &AddressSpace, pc: u64, text: &str, seeds: u64, tally: &mut Ta
         };
         tally.answered += 1;
         let frames = backtrace(space, &machine, 2).frames;
-        let context = Context {
-            space,
-            machine: &machine,
-            frames: &frames,
-            index: 0,
-            calls: None,
-            kept: None,
-        };
+        let context = Context::new(space, &machine, &frames, 0);
         let is_type = |name: &str| is_type(name, &context);
         let expr = parse_with(text, &is_type).expect("it was compiled");
         match evaluate_condition(&expr, &context) {

@@ -78,14 +78,7 @@ impl<'a> Asker<'a> {
     }
 
     fn context(&self) -> Context<'_> {
-        Context {
-            space: self.space,
-            machine: &self.machine,
-            frames: &self.frames,
-            index: 1,
-            calls: None,
-            kept: None,
-        }
+        Context::new(self.space, &self.machine, &self.frames, 1)
     }
 
     fn value(&self, text: &str) -> Result<Value, String> {

@@ -141,14 +141,7 @@ fn both(bench: &Bench, path: &Path, questions: &Questions) -> Vec<Both> {
     let thread = core.thread(tid);
     let found = backtrace(&core.space, &thread, 64).frames;
     let of_frame = |frame: &Frame| {
-        let context = Context {
-            space: &core.space,
-            machine: &thread,
-            frames: &found,
-            index: frame.level,
-            calls: None,
-            kept: None,
-        };
+        let context = Context::new(&core.space, &thread, &found, frame.level);
         let named = frame.variables.iter().filter(|(name, _)| !name.is_empty());
         let both = named.map(|(name, theirs)| Both {
             level: frame.level,
@@ -315,14 +308,7 @@ fn elements_that_are_not_there_are_refused() {
     let core = CoreFile::open(&core);
     let thread = core.thread(tid);
     let frames = backtrace(&core.space, &thread, 64).frames;
-    let context = Context {
-        space: &core.space,
-        machine: &thread,
-        frames: &frames,
-        index: 2,
-        calls: None,
-        kept: None,
-    };
+    let context = Context::new(&core.space, &thread, &frames, 2);
     for (text, why) in [
         ("al(4)", "there is no element 4; its indexes are 1 to 3"),
         ("low(2)", "there is no element 2; its indexes are -1 to 1"),

@@ -77,14 +77,12 @@ impl<'a> Asker<'a> {
 
     /// The same in another frame, or in none.
     fn number_in(&self, index: usize, text: &str) -> Result<i128, String> {
-        let context = Context {
-            space: &self.core.space,
-            machine: &self.machine as &dyn Machine,
-            frames: &self.frames,
+        let context = Context::new(
+            &self.core.space,
+            &self.machine as &dyn Machine,
+            &self.frames,
             index,
-            calls: None,
-            kept: None,
-        };
+        );
         let is_type = |name: &str| is_type(name, &context);
         let expr = parse_with(text, &is_type).map_err(|error| error.one_line())?;
         let value = evaluate(&expr, &context).map_err(|error| error.one_line())?;

@@ -1,6 +1,4 @@
-//! Lists the words that a prompt completes: tables, columns and SQL's own.
-
-use crate::tables::TABLES;
+//! SQL's own words, which a prompt completes.
 
 /// Keywords of SQL for queries to a recording.
 pub const KEYWORDS: &[&str] = &[
@@ -61,8 +59,3 @@ pub const KEYWORDS: &[&str] = &[
     "WITH",
     "WITHIN GROUP",
 ];
-
-/// Returns the names of the tables, the most used first.
-pub fn table_names() -> Vec<&'static str> {
-    TABLES.iter().map(|table| table.name).collect()
-}

@@ -29,14 +29,6 @@ pub enum Error {
         #[source]
         source: parquet::errors::ParquetError,
     },
-    /// The recording kept changing while it was being opened.
-    #[error("open {path}: its files changed {attempts} times while they were listed", path = path.display())]
-    Changing {
-        /// The recording.
-        path: PathBuf,
-        /// The number of attempts.
-        attempts: u32,
-    },
     /// There is no recording to query.
     #[error("find a recording")]
     NoRuns,
@@ -123,7 +115,6 @@ impl Error {
             Self::Store(error) => return error.hint().map(str::to_owned),
             Self::Sql(error) => return error.hint(),
             Self::Part { .. } => "run \"hindsight check\"",
-            Self::Changing { .. } => "try again",
             Self::NoRuns => "name recordings, a folder of them, or a pattern like 'runs/*'",
             Self::ReadOnly { .. } => "ask with SELECT",
             Self::Execution(error) => return hint_of(error),

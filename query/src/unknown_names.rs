@@ -285,32 +285,13 @@ fn file_name(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use store::control::ValueKind;
-
     use super::*;
 
     const LONG: &str = "alloc::vec::Vec<i32, alloc::alloc::Global>::push";
 
-    fn named(name: &str) -> FunctionDef {
-        FunctionDef {
-            id: 0,
-            module: 0,
-            svma: 0,
-            size: 1,
-            name: name.to_owned(),
-            linkage: String::new(),
-            file: None,
-            line: None,
-            params: Vec::new(),
-            ret: ValueKind::Void,
-            params_known: true,
-            ret_place: None,
-        }
-    }
-
     fn told(column: &str, text: &str) -> Option<String> {
         let names = ["shop::total", "main", "shop::Cart<int>::add", LONG];
-        let functions = names.map(named);
+        let functions = names.map(|name| FunctionDef::named(name.to_owned(), String::new()));
         match column {
             "file" => unknown(("source file", HERE), text, &["/src/shop.cc"], file_name),
             _ => of_function(column, text, &functions.iter().collect::<Vec<_>>()),

@@ -66,14 +66,12 @@ fn print(moment: &Moment<'_>, expression: &Expr) {
     let machine = StateMachine::new(&moment.state, &moment.space);
     let frames = &moment.trace.backtrace.frames;
     let is_known = frames.first().is_some_and(|frame| frame.pc_is_known);
-    let context = Context {
-        space: &moment.space,
-        machine: &machine,
-        frames: if is_known { frames } else { &[] },
-        index: 0,
-        calls: None,
-        kept: None,
-    };
+    let context = Context::new(
+        &moment.space,
+        &machine,
+        if is_known { frames } else { &[] },
+        0,
+    );
     let look = Look {
         space: &moment.space,
         machine: &machine,

@@ -86,14 +86,12 @@ fn told_of(moment: &Moment<'_>, text: &str) -> (String, Option<String>) {
     let frames = &moment.trace.backtrace.frames;
     let machine = StateMachine::new(&moment.state, &moment.space);
     let is_known = frames.first().is_some_and(|frame| frame.pc_is_known);
-    let context = Context {
-        space: &moment.space,
-        machine: &machine,
-        frames: if is_known { frames } else { &[] },
-        index: 0,
-        calls: None,
-        kept: None,
-    };
+    let context = Context::new(
+        &moment.space,
+        &machine,
+        if is_known { frames } else { &[] },
+        0,
+    );
     let look = Look {
         space: &moment.space,
         machine: &machine,
@@ -224,14 +222,7 @@ fn no_variable_is_older_than_its_frame() {
                 let Some(index) = frames.iter().position(is_its) else {
                     continue;
                 };
-                let context = Context {
-                    space: &moment.space,
-                    machine: &machine,
-                    frames,
-                    index,
-                    calls: None,
-                    kept: None,
-                };
+                let context = Context::new(&moment.space, &machine, frames, index);
                 for text in EXPRESSIONS {
                     let expression = expr::parse(text).expect("it is an expression");
                     let Ok(value) = expr::evaluate(&expression, &context) else {

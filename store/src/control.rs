@@ -278,6 +278,27 @@ pub struct FunctionDef {
     pub ret_place: Option<RetPlace>,
 }
 
+impl FunctionDef {
+    /// Makes one of which only the names are known.
+    #[must_use]
+    pub fn named(name: String, linkage: String) -> FunctionDef {
+        FunctionDef {
+            id: 0,
+            module: 0,
+            svma: 0,
+            size: 0,
+            name,
+            linkage,
+            file: None,
+            line: None,
+            params: Vec::new(),
+            ret: ValueKind::Unknown,
+            params_known: false,
+            ret_place: None,
+        }
+    }
+}
+
 /// Where a return value is after the return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RetPlace {

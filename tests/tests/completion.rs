@@ -115,6 +115,15 @@ fn names_with_colons_and_spaces_are_completed_in_bash() {
         (&["hindsight", "report", "my\\\\ run", "mai"], &["main"]),
         (&["hindsight", "info", "my"], &["my\\ run"]),
         (&["hindsight", "info", "'my"], &["my run"]),
+        (
+            &["hindsight", "sql", "orders", "'select * from cal"],
+            &["select * from calls"],
+        ),
+        (
+            &["hindsight", "sql", "orders", "'select count(*) from backtr"],
+            &["select count(*) from backtrace("],
+        ),
+        (&["hindsight", "sql", "ord"], &["orders"]),
         (&["hindsight", "--color", "=", "al"], &["always"]),
         (&["hindsight", "overv"], &["overview"]),
     ] {

@@ -156,3 +156,33 @@ fn an_interrupted_call_leaves_the_system_call_of_its_thread() {
     let told = live.output();
     assert!(told.ends_with("sum 42 got 1 x entered 2\n"), "{told}");
 }
+
+const WITHOUT_PROTOTYPE: &str = "volatile int sink;
+__attribute__((noinline)) float half(x, n) float x; int n; { sink = n; return x / 2; }
+__attribute__((noinline)) float known(float x) { sink = 1; return x / 2; }
+int main(void) { return half(5.0f, 3) + known(5.0f) > 4 ? 0 : 1; }
+";
+
+#[test]
+fn a_function_without_a_prototype_gets_a_double_for_its_float() {
+    let scratch = Scratch::new("calls-old-style");
+    let options = ["-std=gnu89", "-O2", "-g"];
+    let app = compiled(&scratch, "app.c", WITHOUT_PROTOTYPE, &options);
+    let live = Live::started("calls-old-style", &["--break", "*half"], &app, &[]);
+    assert_eq!(live.print("x"), "5");
+    for (call, result) in [
+        ("half(9.0, 3)", "4.5"),
+        ("half(9.0f, 3)", "4.5"),
+        ("half(9, 3)", "4.5"),
+        ("known(9.0)", "4.5"),
+    ] {
+        assert_eq!(live.ask(&["eval", call])["value"], result, "{call}");
+    }
+    live.moved(&["step", "--instruction"]);
+    let unknown = live.ask(&["print", "x"]);
+    assert!(
+        unknown.to_string().contains("callers pass a double"),
+        "{unknown:#}"
+    );
+    assert_eq!(live.run_to_end(), 0);
+}

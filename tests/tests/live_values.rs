@@ -645,3 +645,44 @@ fn extended_numbers_in_registers_and_constants_are_known() {
     let live = Live::started("values-x87-clang", &["--break", "other.c:3"], &other, &[]);
     assert_eq!(live.print("constant"), "1.25");
 }
+
+const HELD: &str = "#include <atomic>
+#include <memory>
+struct Point { int x, y; };
+std::atomic<std::shared_ptr<Point>> held, nothing;
+std::atomic<std::weak_ptr<Point>> seen;
+volatile int sink;
+__attribute__((noinline)) void here() { sink = 1; }
+int main() {
+  auto first = std::make_shared<Point>(Point{3, 4});
+  held = first;
+  seen = first;
+  here();
+  reinterpret_cast<unsigned long *>(&held)[1] |= 1;
+  here();
+  reinterpret_cast<unsigned long *>(&held)[1] &= ~1ul;
+}
+";
+
+/// The lowest bit of an atomic pointer is its lock.
+#[test]
+fn atomic_smart_pointers_show_what_they_hold() {
+    let scratch = Scratch::new("values-atomic");
+    let app = compiled(&scratch, "app.cc", HELD, &["-g", "-std=c++20"]);
+    let live = Live::started("values-atomic", &["--break", "here"], &app, &[]);
+    let held = live.print("held");
+    let start = "std::atomic = {std::shared_ptr (use count 2, weak count 1) = {get() = 0x";
+    let end = ", *get() = {x = 3, y = 4}}}";
+    assert!(held.starts_with(start) && held.ends_with(end), "{held}");
+    let empty = "std::atomic = {std::shared_ptr (empty) = {get() = 0x0}}";
+    assert_eq!(live.print("nothing"), empty);
+    let seen = live.print("seen");
+    let start = "std::atomic = {std::weak_ptr (use count 2, weak count 1) = {get() = 0x";
+    assert!(seen.starts_with(start), "{seen}");
+    live.ask(&["continue"]);
+    let locked = live.print("held");
+    let (label, value) = locked
+        .split_once(" [locked, may be half changed]")
+        .expect("a lock");
+    assert_eq!(format!("{label}{value}"), held);
+}

@@ -1,5 +1,5 @@
 //! Goal: `hindsight test` keeps the recordings of the tests that fail, whichever program runs them, and says so. Method: a
-//! passing and a failing test under a shell, ctest, `cargo test` and cargo-nextest; make and pytest are in `children.rs`. Of
+//! passing and a failing test under a shell, ctest, `cargo test` and cargo-nextest; make and pytest are in `children/`. Of
 //! Cargo's ways each run takes one; `WHOLE=1` both.
 
 use std::fs;

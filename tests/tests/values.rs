@@ -2,8 +2,8 @@
 //! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
 use e2e::{
-    Comparison, Hindsight, Nesting, Program, Recording, Scratch, compiled, fixture_artifact,
-    in_turn,
+    Comparison, Hindsight, Nesting, Program, Recording, Scratch, Status, compiled,
+    fixture_artifact, in_turn,
 };
 
 /// The text of the arguments and the result of the only call of a function.
@@ -291,4 +291,45 @@ fn a_value_of_which_nothing_is_known_is_not_shown_by_its_members() {
     assert!(text.starts_with("@0x"), "{text}");
     assert_eq!(text.matches("<unknown: ").count(), 1, "{text}");
     assert!(!text.contains("_M_"), "{text}");
+}
+
+const WITHOUT_PROTOTYPE: &str = "volatile int sink;
+__attribute__((noinline)) float half(x, n) float x; int n; { sink = n; return x / 2; }
+__attribute__((noinline)) int nine(a, b, c, d, e, f, g, h, x) float a, b, c, d, e, f, g, h, x; { sink = a + b + c + d + e + f + g + h; return x; }
+int main(void) {
+  return half(5.0f, 3) + nine(1.f, 2.f, 3.f, 4.f, 5.f, 6.f, 7.f, 8.f, 9.f) > 11 ? 0 : 1;
+}
+";
+
+/// Callers pass a `float` as a `double` to a function without a prototype; debug information says nothing of it.
+#[test]
+fn floats_of_functions_without_a_prototype_are_those_that_were_passed() {
+    for (compiler, level) in [
+        ("gcc", "-O0"),
+        ("gcc", "-O2"),
+        ("clang", "-O0"),
+        ("clang", "-O2"),
+    ] {
+        let scratch = Scratch::new("values-old-style");
+        std::fs::write(scratch.join("old.c"), WITHOUT_PROTOTYPE).expect("the folder is writable");
+        let built = Program::new(format!("/usr/bin/{compiler}"), scratch.path())
+            .args(["-std=gnu89", "-w", "-g", level, "-o", "old", "old.c"])
+            .run();
+        assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+        let program = Program::new(scratch.join("old"), scratch.path());
+        let (_, recording) = Hindsight::record(&scratch, &[], &program);
+        let half = recording
+            .row("SELECT args, value(start_seq, 'x') AS x FROM calls WHERE function = 'half'");
+        let told = format!("{compiler} {level}: {half:?}");
+        assert_eq!(half["args"], "x=5.0, n=3", "{told}");
+        assert_eq!(half["x"], "5", "{told}");
+        let nine = recording
+            .row("SELECT args, value(start_seq, 'x') AS x FROM calls WHERE function = 'nine'");
+        let args = nine["args"].as_str().expect("text");
+        assert!(
+            args.starts_with("a=1.0, b=2.0"),
+            "{compiler} {level}: {args}"
+        );
+        assert_ne!(nine["x"], "0", "{compiler} {level}: {nine:?}");
+    }
 }

@@ -100,9 +100,6 @@ impl<'a> Builder<'_, '_, 'a> {
             ret: signature.ret,
             ret_place: signature.ret_place,
             xmm: signature.xmm,
-            noreturn: chain
-                .iter()
-                .any(|d| self.session.flag(d, dw::DW_AT_noreturn)),
         }
     }
 

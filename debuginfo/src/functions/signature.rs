@@ -5,12 +5,14 @@
 //! LLVM's passes for dead arguments (DeadArgumentElimination, ArgumentPromotion) say so only by what they leave out: a parameter
 //! that is constant or unused has no location, its callers do not pass it, and the others may have moved up.
 //! In Rust, what is described as a pointer to a function may be a function item, which is not passed.
+//! Without a prototype, what is described as a `float` is passed as a `double`.
 
 use std::collections::HashMap;
 use std::rc::Rc;
 
 use gimli::constants as dw;
 
+use super::prototyped::lacks_prototype;
 use crate::abi::args::{self, Found, Locations, Passed, Spills};
 use crate::abi::items::{self, Called, Key, Told};
 use crate::abi::{Abi, TypeInfo, Types};
@@ -254,6 +256,14 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
     /// Returns the type of a parameter of the function `of`, as it is passed.
     fn passed(&self, chain: &[Die<'a>], of: &[Die<'a>], told: &Told) -> Rc<TypeInfo> {
         let described = self.type_of(chain);
+        if described.kind == (ValueKind::Float { bytes: 4 }) && lacks_prototype(self.session, of) {
+            return Rc::new(TypeInfo {
+                kind: ValueKind::Float { bytes: 8 },
+                size: 8,
+                align: 8,
+                passing: described.passing,
+            });
+        }
         match self.function_type(chain, &described) {
             Some(ty) => self.called(ty, told, of).passed(described),
             None => described,

@@ -52,11 +52,7 @@ pub(crate) fn fixed_place(
 pub(crate) fn why_unsettled(module: &Arc<Module>, id: DieId) -> Option<&'static str> {
     let why = with_session(module.entries(), id, |session, die| {
         let chain = session.chain(die);
-        let stated = |name| {
-            let mut found = chain.iter().map(|die| (die, session.attr(die, name)));
-            found.find_map(|(die, value)| Some((die, value?)))
-        };
-        let Some((at, value)) = stated(dw::DW_AT_location) else {
+        let Some((at, value)) = session.stated(&chain, dw::DW_AT_location) else {
             return Some("the compiler has removed it");
         };
         if value.exprloc_value().is_none() {
@@ -75,10 +71,7 @@ pub(crate) fn why_unsettled(module: &Arc<Module>, id: DieId) -> Option<&'static 
 pub(crate) fn depends_on_instruction(module: &Arc<Module>, id: DieId) -> bool {
     let depends = with_session(module.entries(), id, |session, die| {
         let chain = session.chain(die);
-        let mut stated = chain
-            .iter()
-            .map(|die| (die, session.attr(die, dw::DW_AT_location)));
-        let Some((at, value)) = stated.find_map(|(die, value)| Some((die, value?))) else {
+        let Some((at, value)) = session.stated(&chain, dw::DW_AT_location) else {
             return false;
         };
         let Some(expression) = value.exprloc_value() else {
@@ -99,10 +92,7 @@ pub(crate) fn depends_on_instruction(module: &Arc<Module>, id: DieId) -> bool {
 pub(crate) fn is_removed(module: &Arc<Module>, id: DieId) -> bool {
     let address = with_session(module.entries(), id, |session, die| {
         let chain = session.chain(die);
-        let mut stated = chain
-            .iter()
-            .map(|die| (die, session.attr(die, dw::DW_AT_location)));
-        let (at, value) = stated.find_map(|(die, value)| Some((die, value?)))?;
+        let (at, value) = session.stated(&chain, dw::DW_AT_location)?;
         match only_operation(at, value)? {
             Operation::Address { address } => Some(address),
             Operation::AddressIndex { index } => session.dwarf(at).address(&at.unit, index).ok(),
@@ -117,8 +107,7 @@ pub(crate) fn is_removed(module: &Arc<Module>, id: DieId) -> bool {
 impl<'a> Context<'_, '_, 'a> {
     fn fixed(&self, die: &Die<'a>) -> Option<FixedPlace> {
         let chain = self.session.chain(die);
-        let attr = |die: &Die<'a>| self.session.attr(die, dw::DW_AT_location);
-        let (at, value) = chain.iter().find_map(|die| Some((die, attr(die)?)))?;
+        let (at, value) = self.session.stated(&chain, dw::DW_AT_location)?;
         match only_operation(at, value)? {
             Operation::Address { address } => Some(self.fixed_address(address)),
             Operation::AddressIndex { index } => {

@@ -291,12 +291,8 @@ impl<'a> Context<'_, '_, 'a> {
             certainty: Certainty::Known,
         };
         let chain = self.session.chain(die);
-        let attr = |name| {
-            chain
-                .iter()
-                .find_map(|die| Some((die, self.session.attr(die, name)?)))
-        };
-        if let Some((at, value)) = attr(dw::DW_AT_location) {
+        let stated = |name| self.session.stated(&chain, name);
+        if let Some((at, value)) = stated(dw::DW_AT_location) {
             let evaluator = match value.exprloc_value() {
                 Some(_) => Evaluator::everywhere(self, &at.unit),
                 None => Evaluator::new(self, &at.unit),
@@ -312,7 +308,7 @@ impl<'a> Context<'_, '_, 'a> {
                 certainty: evaluator.certainty(),
             };
         }
-        if let Some((at, value)) = attr(dw::DW_AT_const_value) {
+        if let Some((at, value)) = stated(dw::DW_AT_const_value) {
             return known(self.implicit(at, &value, ty));
         }
         known(ValuePlace::OptimizedOut)

@@ -1,15 +1,17 @@
-//! Parameters that the debug information places in the function's frame for its whole body. The prologue stores them
-//! there. Before that, the place holds stale data, and the parameter is where the caller put it.
+//! Parameters that are not in their described place yet. The debug information places some in the function's frame for its
+//! whole body. The prologue stores them there. Before that, the place holds stale data, and the parameter is where the
+//! caller put it. And a `float` of a function without a prototype is a `double` until the function converts it.
 
 use std::sync::Arc;
 
 use super::base;
 use super::{FrameContext, Piece, ValuePlace, with_context};
-use crate::abi::args::{Found, FrameBase, Locations};
+use crate::abi::args::{Found, FrameBase, Home, Locations};
 use crate::abi::items;
+use crate::functions::lacks_prototype;
 use crate::lines::prologue_of;
 use crate::machine::{Certainty, Register, Unknown};
-use crate::model::{Param, ParameterPlace, Svma};
+use crate::model::{Param, ParameterPlace, Svma, ValueKind};
 use crate::module::Module;
 use crate::types::DieId;
 
@@ -20,9 +22,19 @@ const WORD: u64 = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
     entry: u64,
-    /// The first address at which the parameter is in its described place.
-    from: u64,
+    kept: Kept,
     at_entry: Option<Param>,
+}
+
+/// Where a parameter is in its described place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// From this address on.
+    From(u64),
+    /// Wherever it is described but at the function's first instruction.
+    BehindEntry,
+    /// Its place is described as it is at entry, and nothing tells when the function converts what is there.
+    Nowhere,
 }
 
 /// Examines the parameter `id`, called `name`, of `function`. Returns `None` if its description is always valid.
@@ -35,29 +47,42 @@ pub(crate) fn stored(
 ) -> Option<Stored> {
     let svma = base::svma_of(site, super::bias_of(site, module));
     let (entry, from) = prologue_of(module, svma);
-    let is_stored = with_context(site, module, id, function, 0, |context, die| {
+    let kept = with_context(site, module, id, function, 0, |context, die| {
         let function = context.function.as_ref()?;
-        let locations = Locations::new(context.session, function, entry);
-        let Found::Home(home) = locations.of(die) else {
-            return None;
-        };
-        // At and above the CFA, the caller put it there.
-        let below = match home.base {
-            FrameBase::Cfa => 0,
-            FrameBase::Register(number) => {
-                base::distance(module, svma, Register(number)).unwrap_or(i64::MAX)
-            }
-        };
-        Some(home.deref || home.offset < below)
+        let found = Locations::new(context.session, function, entry).of(die);
+        if let Found::Home(home) = found
+            && from > entry
+            && is_stored(home, module, svma)
+        {
+            return Some(Kept::From(from));
+        }
+        let chain = context.session.chain(function);
+        lacks_prototype(context.session, &chain).then_some(match found {
+            Found::AtEntry(_) | Found::Always(_) => Kept::Nowhere,
+            Found::Home(_) | Found::Nothing => Kept::BehindEntry,
+        })
     });
-    if from <= entry || is_stored.flatten() != Some(true) {
-        return None;
-    }
-    Some(Stored {
+    let kept = kept.flatten()?;
+    let at_entry = received(module, entry, name);
+    let is_double = |param: &Param| param.kind == ValueKind::Float { bytes: 8 };
+    let is_meant = matches!(kept, Kept::From(_)) || at_entry.as_ref().is_some_and(is_double);
+    is_meant.then_some(Stored {
         entry,
-        from,
-        at_entry: received(module, entry, name),
+        kept,
+        at_entry,
     })
+}
+
+/// Returns whether the function around `svma` itself stores a parameter to its home: at and above the CFA, the caller put it
+/// there.
+fn is_stored(home: Home, module: &Arc<Module>, svma: u64) -> bool {
+    let below = match home.base {
+        FrameBase::Cfa => 0,
+        FrameBase::Register(number) => {
+            base::distance(module, svma, Register(number)).unwrap_or(i64::MAX)
+        }
+    };
+    home.deref || home.offset < below
 }
 
 /// Returns the only parameter of that name of the function that begins at `entry`.
@@ -91,6 +116,12 @@ pub(crate) fn why_item(
 }
 
 impl Stored {
+    /// Returns whether the function makes another value of the parameter than the one that callers pass.
+    pub(crate) fn is_converted(&self, size: Option<u64>) -> bool {
+        let param = self.at_entry.as_ref();
+        param.is_some_and(|param| widens(param, size))
+    }
+
     /// Returns the place of a parameter of `size` bytes at `site`, which is in its function, or `None` if the
     /// description is valid there.
     pub(crate) fn place(
@@ -100,16 +131,25 @@ impl Stored {
         size: Option<u64>,
     ) -> Option<ValuePlace> {
         let svma = base::svma_of(site, super::bias_of(site, module));
-        if !(self.entry..self.from).contains(&svma) {
-            return None;
-        }
-        let not_yet = || Unknown::because("its function has not stored it yet");
-        let place = match (&self.at_entry, svma == self.entry) {
-            (Some(param), true) => passed(param, site, size).ok_or_else(not_yet),
-            _ => Err(not_yet()),
+        let is_at_entry = svma == self.entry;
+        let why = match self.kept {
+            Kept::From(from) if !(self.entry..from).contains(&svma) => return None,
+            Kept::BehindEntry if !is_at_entry => return None,
+            Kept::Nowhere if !self.is_converted(size) => return None,
+            Kept::From(_) | Kept::BehindEntry => "its function has not stored it yet",
+            Kept::Nowhere => {
+                "callers pass a double, and nothing tells where the function makes a float of it"
+            }
         };
-        Some(place.unwrap_or_else(ValuePlace::Unknown))
+        let at_entry = self.at_entry.as_ref().filter(|_| is_at_entry);
+        let place = at_entry.and_then(|param| passed(param, site, size));
+        Some(place.unwrap_or_else(|| ValuePlace::Unknown(Unknown::because(why))))
     }
+}
+
+/// Returns whether callers pass a parameter of `size` bytes as a `double`.
+fn widens(param: &Param, size: Option<u64>) -> bool {
+    param.kind == ValueKind::Float { bytes: 8 } && size == Some(4)
 }
 
 /// Returns where the caller put a parameter.
@@ -117,6 +157,9 @@ fn passed(param: &Param, site: &FrameContext<'_>, size: Option<u64>) -> Option<V
     let first = part(param.place, site)?;
     if param.indirect {
         return pointed_to(&first, site).map(ValuePlace::Memory);
+    }
+    if widens(param, size) {
+        return narrowed(&first, site);
     }
     let Some(second) = param.place2 else {
         let fits = size? <= WORD || matches!(first, ValuePlace::Memory(_));
@@ -150,13 +193,30 @@ fn pointed_to(place: &ValuePlace, site: &FrameContext<'_>) -> Option<u64> {
             (address, Certainty::Known) => Some(address),
             _ => None,
         },
-        ValuePlace::Memory(at) => {
-            let mut word = [0; 8];
-            match site.machine.memory(*at, &mut word).ok()? {
-                Certainty::Known => Some(u64::from_le_bytes(word)),
-                Certainty::Stale { .. } => None,
-            }
-        }
+        ValuePlace::Memory(at) => word(*at, site).map(u64::from_le_bytes),
         _ => None,
+    }
+}
+
+/// Returns the `float` that the function will make of a `double`, if that is known.
+fn narrowed(place: &ValuePlace, site: &FrameContext<'_>) -> Option<ValuePlace> {
+    let double = match place {
+        ValuePlace::Register(register) => match site.machine.vector_low(*register).ok()? {
+            (bytes, Certainty::Known) => bytes,
+            _ => return None,
+        },
+        ValuePlace::Memory(at) => word(*at, site)?,
+        _ => return None,
+    };
+    let float = f64::from_le_bytes(double) as f32;
+    Some(ValuePlace::Implicit(float.to_le_bytes().to_vec()))
+}
+
+/// Reads a word of memory, if it is known.
+fn word(at: u64, site: &FrameContext<'_>) -> Option<[u8; 8]> {
+    let mut word = [0; 8];
+    match site.machine.memory(at, &mut word).ok()? {
+        Certainty::Known => Some(word),
+        Certainty::Stale { .. } => None,
     }
 }

@@ -50,19 +50,15 @@ pub(crate) fn symbolic(
 impl<'a> Context<'_, '_, 'a> {
     fn symbolic(&self, die: &Die<'a>, ty: &Type) -> Found<Symbolic> {
         let chain = self.session.chain(die);
-        let attr = |name| {
-            chain
-                .iter()
-                .find_map(|die| Some((die, self.session.attr(die, name)?)))
-        };
-        if let Some((at, value)) = attr(dw::DW_AT_location) {
+        let stated = |name| self.session.stated(&chain, name);
+        if let Some((at, value)) = stated(dw::DW_AT_location) {
             let expression = self.expression(at, value).map_err(|why| why.reason)?;
             let expression = expression.filter(|e| !e.0.is_empty());
             let expression = expression.ok_or("it is optimized out there")?;
             let is_everywhere = value.exprloc_value().is_some();
             return self.operations(at, expression, is_everywhere);
         }
-        if let Some((at, value)) = attr(dw::DW_AT_const_value) {
+        if let Some((at, value)) = stated(dw::DW_AT_const_value) {
             return match self.implicit(at, &value, ty) {
                 ValuePlace::Implicit(bytes) => Ok(Symbolic::Bytes(bytes)),
                 _ => Err("its constant cannot be read".to_owned()),

@@ -174,6 +174,7 @@ impl Variable {
         }
         if self.is_parameter
             && self.inline_depth == 0
+            && !self.is_converted(site, &ty)
             && let Some(entry) = site.machine.entry_parameter(&self.name)
             && let Some(place) = at_entry(entry, ty.size(), site.machine)
         {
@@ -235,6 +236,13 @@ impl Variable {
         is_candidate.then(|| self.learned.stored.get_or_init(find).as_ref())?
     }
 
+    /// Returns whether it is a parameter that callers pass as another type.
+    fn is_converted(&self, site: &FrameContext<'_>, ty: &Type) -> bool {
+        let is_float = ty.strip().kind() == TypeKind::Float;
+        let stored = self.stored(site).filter(|_| is_float);
+        stored.is_some_and(|stored| stored.is_converted(ty.size()))
+    }
+
     /// Explains why it does not lie at one place of its function's frame as long as a call lasts; `None`: it does.
     #[must_use]
     pub fn why_unsettled(&self) -> Option<&'static str> {
@@ -275,7 +283,8 @@ impl Variable {
             None => {}
         }
         let stored = self.stored(site);
-        if stored.is_some_and(|stored| stored.place(site, &self.module, None).is_some()) {
+        if stored.is_some_and(|stored| stored.place(site, &self.module, self.ty().size()).is_some())
+        {
             return Err("its function has not stored it there yet".to_owned());
         }
         location::symbolic(site, &self.module, self.id, self.function, &self.ty())

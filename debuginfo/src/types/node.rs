@@ -164,6 +164,8 @@ pub(crate) enum Shape {
         result: Link,
         parameters: Vec<Link>,
         variadic: bool,
+        /// Its callers know its parameters.
+        prototyped: bool,
     },
 }
 

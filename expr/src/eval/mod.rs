@@ -14,6 +14,7 @@ pub mod compile;
 mod convert;
 mod elements;
 mod enclosing;
+mod error;
 mod foreign;
 mod lookup;
 mod members;
@@ -28,7 +29,6 @@ mod statics;
 mod strings;
 
 use std::cell::Cell;
-use std::fmt;
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Literal, Span, UnaryOp};
 use crate::eval::members::component;
@@ -47,6 +47,8 @@ use debuginfo::{
 
 pub use assign::{assign, assign_value, bytes_as};
 pub use calls::miscounted;
+pub(crate) use error::Answer;
+pub use error::{EvalError, Missing};
 pub use lookup::{argument, argument_count, find_global, find_local, find_type, unknown_name};
 pub use names::nearest;
 #[cfg(test)]
@@ -71,6 +73,35 @@ pub struct Context<'a> {
     pub kept: Option<&'a Kept>,
 }
 
+impl<'a> Context<'a> {
+    /// Returns the moment of a thread. It calls no functions, and nothing is kept.
+    #[must_use]
+    pub fn new(
+        space: &'a AddressSpace,
+        machine: &'a dyn Machine,
+        frames: &'a [Frame],
+        index: usize,
+    ) -> Self {
+        Self {
+            space,
+            machine,
+            frames,
+            index,
+            calls: None,
+            kept: None,
+        }
+    }
+
+    /// Returns the same with the values that a session keeps.
+    #[must_use]
+    pub fn with_kept(self, kept: &'a Kept) -> Self {
+        Self {
+            kept: Some(kept),
+            ..self
+        }
+    }
+}
+
 /// Calls functions in the program.
 pub trait Calls {
     /// Calls `function`, a function or a pointer to one, written as `name`.
@@ -82,118 +113,6 @@ pub trait Calls {
     /// Called when `function`, which is about to be called, is in another module, `file`: the program has none of that name.
     fn found_in(&self, _function: &str, _file: &str) {}
 }
-
-/// The kind of a thing that an expression names but that does not exist here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
-    /// A name that refers to nothing.
-    Name,
-    /// A name of another module that is not in scope here.
-    Elsewhere,
-    /// A name that refers to different enumerators.
-    Ambiguous,
-    /// A variable that the named function does not have.
-    OfFunction,
-    /// A type.
-    Type,
-}
-
-/// Why an expression has no value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EvalError {
-    /// The part of the expression that failed.
-    pub at: Span,
-    /// What is wrong.
-    pub message: String,
-    /// What to do about it, if anything.
-    pub hint: Option<String>,
-    /// What the expression names that does not exist here. A module loaded later may have it.
-    pub missing: Option<Missing>,
-    /// The expression has no meaning here, for any values: it names something that does not exist here, or its types
-    /// do not fit.
-    pub is_meaningless: bool,
-    /// The expression has a value, which is not known.
-    pub is_unknown: bool,
-}
-
-impl fmt::Display for EvalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for EvalError {}
-
-impl From<EvalError> for Diagnostic {
-    fn from(error: EvalError) -> Diagnostic {
-        Diagnostic {
-            message: error.message,
-            hint: error.hint,
-        }
-    }
-}
-
-impl EvalError {
-    pub(super) fn new(at: Span, what: impl Into<Diagnostic>) -> EvalError {
-        let Diagnostic { message, hint } = what.into();
-        EvalError {
-            at,
-            message,
-            hint,
-            missing: None,
-            is_meaningless: false,
-            is_unknown: false,
-        }
-    }
-
-    pub(super) fn unknown(at: Span, what: impl Into<Diagnostic>) -> EvalError {
-        EvalError {
-            is_unknown: true,
-            ..EvalError::new(at, what)
-        }
-    }
-
-    pub(super) fn meaningless(at: Span, what: impl Into<Diagnostic>) -> EvalError {
-        EvalError {
-            is_meaningless: true,
-            ..EvalError::new(at, what)
-        }
-    }
-
-    /// Makes the error for an operation that a value does not support.
-    pub(super) fn of_value(at: Span, error: &ValueError) -> EvalError {
-        let is_meaningless = matches!(
-            error,
-            ValueError::NoMember { .. } | ValueError::Ambiguous(_) | ValueError::WrongType { .. }
-        );
-        EvalError {
-            is_meaningless,
-            ..EvalError::new(at, error.diagnostic())
-        }
-    }
-
-    pub(super) fn missing(at: Span, missing: Missing, what: impl Into<Diagnostic>) -> EvalError {
-        EvalError {
-            missing: Some(missing),
-            ..EvalError::meaningless(at, what)
-        }
-    }
-
-    pub(super) fn with_hint(self, hint: impl Into<String>) -> EvalError {
-        EvalError {
-            hint: Some(hint.into()),
-            ..self
-        }
-    }
-
-    /// Returns message and next step as one text, for places that have room for one line only.
-    #[must_use]
-    pub fn one_line(&self) -> String {
-        Diagnostic::from(self.clone()).one_line()
-    }
-}
-
-pub(super) type Answer<T> = Result<T, EvalError>;
 
 /// Evaluates an expression.
 ///

@@ -141,9 +141,7 @@ impl Error {
         let hint = error.hint();
         match error {
             query::Error::Store(error) => Self::of_store(error),
-            query::Error::Part { .. } | query::Error::Changing { .. } => {
-                Self::Unreadable { message, hint }
-            }
+            query::Error::Part { .. } => Self::Unreadable { message, hint },
             query::Error::NoRuns => Self::NoRecordings { message, hint },
             query::Error::Sql(error) => Self::Sql {
                 message,

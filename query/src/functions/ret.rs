@@ -348,18 +348,10 @@ mod tests {
 
     fn function(kind: &ValueKind, place: Option<RetPlace>) -> FunctionDef {
         FunctionDef {
-            id: 0,
-            module: 0,
-            svma: 0,
-            size: 0,
-            name: "f".into(),
-            linkage: "f".into(),
-            file: None,
-            line: None,
-            params: Vec::new(),
             ret: kind.clone(),
             params_known: true,
             ret_place: place,
+            ..FunctionDef::named("f".into(), "f".into())
         }
     }
 

@@ -5,7 +5,7 @@ use std::future::ready;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::catalog::{Session, TableProvider};
+use datafusion::catalog::TableProvider;
 use datafusion::common::Result;
 use datafusion::datasource::TableType;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
@@ -14,7 +14,7 @@ use debuginfo::Diagnostic;
 
 use super::exec::RunAgain;
 use super::wanted::Wanted;
-use crate::planned::Planned;
+use crate::planned::scan;
 use crate::state::{States, told};
 use crate::tables::TableDoc;
 
@@ -128,20 +128,5 @@ impl TableProvider for Table {
         Ok(filters.iter().map(understood).collect())
     }
 
-    fn scan<'table, 'session, 'columns, 'filters, 'planned>(
-        &'table self,
-        _state: &'session dyn Session,
-        projection: Option<&'columns Vec<usize>>,
-        filters: &'filters [Expr],
-        _limit: Option<usize>,
-    ) -> Planned<'planned>
-    where
-        'table: 'planned,
-        'session: 'planned,
-        'columns: 'planned,
-        'filters: 'planned,
-        Self: 'planned,
-    {
-        Box::pin(ready(self.planned(projection, filters)))
-    }
+    scan!(|self, _state, projection, filters, _limit| ready(self.planned(projection, filters)));
 }

@@ -229,15 +229,7 @@ fn number(value: &Expr) -> Option<i64> {
 }
 
 fn text(value: &Expr) -> Option<&str> {
-    match value {
-        Expr::Literal(
-            ScalarValue::Utf8(Some(text))
-            | ScalarValue::Utf8View(Some(text))
-            | ScalarValue::LargeUtf8(Some(text)),
-            _,
-        ) => Some(text),
-        _ => None,
-    }
+    value.as_literal()?.try_as_str()?
 }
 
 #[cfg(test)]

@@ -390,7 +390,6 @@ fn page_call(role: Role, found: &Found<'_, Note>) -> Option<PageEvent> {
 mod tests {
     use super::*;
     use crate::callers::Call;
-    use store::control::ValueKind;
 
     const NAMES: [&str; 7] = [
         "malloc",
@@ -412,17 +411,7 @@ mod tests {
     fn functions() -> Vec<FunctionDef> {
         let function = |(id, name): (u32, &&str)| FunctionDef {
             id,
-            module: 0,
-            svma: u64::from(id) * 16,
-            size: 16,
-            name: (*name).to_owned(),
-            linkage: String::new(),
-            file: None,
-            line: None,
-            params: Vec::new(),
-            ret: ValueKind::Unknown,
-            params_known: false,
-            ret_place: None,
+            ..FunctionDef::named((*name).to_owned(), String::new())
         };
         (0..).zip(&NAMES).map(function).collect()
     }

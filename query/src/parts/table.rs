@@ -13,7 +13,6 @@ use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::object_store::ObjectStoreUrl;
-use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::expressions::col;
 use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
@@ -21,7 +20,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use super::file::OpenedPart;
 use super::morsel::{morsels, statistics};
 use super::reader::PartReaders;
-use crate::planned::Planned;
+use crate::planned::scan;
 
 /// A scan of at least this many columns filters while it decodes: in the later columns, pages without a selected row
 /// are not decoded. A scan of the filter's own column has no later ones, and noting the selected rows takes longer than
@@ -134,20 +133,5 @@ impl TableProvider for PartsTable {
         Some(self.statistics.clone())
     }
 
-    fn scan<'table, 'session, 'columns, 'filters, 'planned>(
-        &'table self,
-        state: &'session dyn Session,
-        projection: Option<&'columns Vec<usize>>,
-        _filters: &'filters [Expr],
-        limit: Option<usize>,
-    ) -> Planned<'planned>
-    where
-        'table: 'planned,
-        'session: 'planned,
-        'columns: 'planned,
-        'filters: 'planned,
-        Self: 'planned,
-    {
-        Box::pin(ready(self.planned(state, projection, limit)))
-    }
+    scan!(|self, state, projection, _filters, limit| ready(self.planned(state, projection, limit)));
 }

@@ -9,9 +9,9 @@ use arrow::array::{Array, ArrayRef, AsArray, StringArray, UInt32Array, new_null_
 use arrow::compute::{cast, concat, take};
 use arrow::datatypes::DataType;
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
-use datafusion::common::{DataFusionError, Result, ScalarValue, plan_err};
+use datafusion::common::{DataFusionError, Result, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
     Volatility,
 };
 use datafusion::prelude::SessionContext;
@@ -182,18 +182,11 @@ impl TableFunctionImpl for OfTable {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
         let name = self.name;
         let exprs = args.exprs();
-        let run = match exprs.first() {
-            Some(Expr::Literal(
-                ScalarValue::Utf8(Some(run))
-                | ScalarValue::Utf8View(Some(run))
-                | ScalarValue::LargeUtf8(Some(run)),
-                _,
-            )) if exprs.len() > 1 => run,
-            _ => {
-                return plan_err!(
-                    "with several recordings, {name} takes the run first, as a text: {name}('RUN', ...)"
-                );
-            }
+        let run = exprs.first().filter(|_| exprs.len() > 1);
+        let Some(run) = run.and_then(|run| run.as_literal()?.try_as_str()?) else {
+            return plan_err!(
+                "with several recordings, {name} takes the run first, as a text: {name}('RUN', ...)"
+            );
         };
         let Some(opened) = opened(&self.set, run)? else {
             return plan_err!("the run \"{run}\" cannot be read");

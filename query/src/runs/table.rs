@@ -18,7 +18,7 @@ use super::RUN;
 use super::exec::RunsExec;
 use super::scan::Scan;
 use super::set::Set;
-use crate::planned::Planned;
+use crate::planned::scan;
 use crate::rules::{physical_rules_of_scans, rules_of_scans};
 
 /// A table of all recordings.
@@ -126,20 +126,7 @@ impl TableProvider for RunsTable {
         Ok(vec![TableProviderFilterPushDown::Exact; filters.len()])
     }
 
-    fn scan<'table, 'session, 'columns, 'filters, 'planned>(
-        &'table self,
-        state: &'session dyn Session,
-        projection: Option<&'columns Vec<usize>>,
-        filters: &'filters [Expr],
-        limit: Option<usize>,
-    ) -> Planned<'planned>
-    where
-        'table: 'planned,
-        'session: 'planned,
-        'columns: 'planned,
-        'filters: 'planned,
-        Self: 'planned,
-    {
-        Box::pin(ready(self.planned(state, projection, filters, limit)))
-    }
+    scan!(|self, state, projection, filters, limit| ready(
+        self.planned(state, projection, filters, limit)
+    ));
 }

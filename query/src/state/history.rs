@@ -9,9 +9,8 @@ use arrow::array::{Int64Builder, RecordBatch, StringBuilder};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
-use datafusion::common::{DataFusionError, Result, ScalarValue, plan_err};
+use datafusion::common::{DataFusionError, Result, plan_err};
 use datafusion::execution::TaskContext;
-use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
@@ -47,7 +46,8 @@ pub fn function(states: &States) -> Arc<dyn TableFunctionImpl> {
 
 impl TableFunctionImpl for Of {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
-        let texts: Option<Vec<&str>> = args.exprs().iter().map(text).collect();
+        let exprs = args.exprs().iter();
+        let texts: Option<Vec<&str>> = exprs.map(|expr| expr.as_literal()?.try_as_str()?).collect();
         let (expression, function) = match texts.as_deref() {
             Some([expression]) => (*expression, None),
             Some([expression, function]) => (*expression, Some(*function)),
@@ -72,18 +72,6 @@ impl TableFunctionImpl for Of {
             Arc::clone(&asked.schema),
             vec![Arc::new(asked)],
         )?))
-    }
-}
-
-fn text(argument: &Expr) -> Option<&str> {
-    match argument {
-        Expr::Literal(
-            ScalarValue::Utf8(Some(text))
-            | ScalarValue::Utf8View(Some(text))
-            | ScalarValue::LargeUtf8(Some(text)),
-            _,
-        ) => Some(text),
-        _ => None,
     }
 }
 

@@ -178,14 +178,7 @@ pub fn without_frames<R>(
     let seq = timeline.last();
     let moment = Moment::at(timeline, seq, timeline.thread_at(seq)?, 1)?;
     let machine = moment.machine();
-    Ok(ask(&Context {
-        space: &moment.space,
-        machine: &machine,
-        frames: &[],
-        index: 0,
-        calls: None,
-        kept: None,
-    }))
+    Ok(ask(&Context::new(&moment.space, &machine, &[], 0)))
 }
 
 /// Returns why a variable that is named with its function is known at no event, if so: no function of that name has it.
@@ -272,14 +265,7 @@ pub fn shown_in_left<T>(
 ) -> Option<T> {
     let found = moment.in_left_call(|machine, frames| {
         let space = &*moment.space;
-        let context = Context {
-            space,
-            machine,
-            frames,
-            index: 0,
-            calls: None,
-            kept: None,
-        };
+        let context = Context::new(space, machine, frames, 0);
         let value = expr::evaluate(expression, &context).ok()?;
         Some(show(&value, &Look { space, machine }))
     });
@@ -303,14 +289,12 @@ fn evaluate_in<T>(
         });
     }
     let machine = moment.machine();
-    let context = Context {
-        space: &moment.space,
-        machine: &machine,
+    let context = Context::new(
+        &moment.space,
+        &machine,
         frames,
-        index: if is_known { frame } else { frames.len() },
-        calls: None,
-        kept: None,
-    };
+        if is_known { frame } else { frames.len() },
+    );
     let value = expr::evaluate(expression, &context).map_err(|error| NoValue {
         is_meaningless: error.is_meaningless,
         why: error.into(),

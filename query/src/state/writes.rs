@@ -192,17 +192,11 @@ fn place(
 ) -> replay::Result<Result<TypedRange, Diagnostic>> {
     let moment = Moment::at(timeline, seq, tid, 1)?;
     let machine = moment.machine();
-    let context = Context {
-        space: &moment.space,
-        machine: &machine,
-        frames: match is_own {
-            true => &moment.trace.backtrace.frames,
-            false => &[],
-        },
-        index: 0,
-        calls: None,
-        kept: None,
+    let frames = match is_own {
+        true => moment.trace.backtrace.frames.as_slice(),
+        false => &[],
     };
+    let context = Context::new(&moment.space, &machine, frames, 0);
     let value = match expr::evaluate(expression, &context) {
         Ok(value) => value,
         Err(error) => return Ok(Err(error.into())),

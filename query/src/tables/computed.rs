@@ -6,14 +6,11 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use datafusion::catalog::{Session, TableProvider};
+use datafusion::catalog::TableProvider;
 use datafusion::common::Result;
 use datafusion::datasource::TableType;
-use datafusion::datasource::memory::MemorySourceConfig;
-use datafusion::logical_expr::Expr;
-use datafusion::physical_plan::ExecutionPlan;
 
-use crate::planned::Planned;
+use crate::planned::{of_rows, scan};
 
 /// Returns whether a query reads a column. Columns that no query reads may be null.
 pub type Wants<'w> = &'w dyn Fn(&str) -> bool;
@@ -62,29 +59,12 @@ impl TableProvider for Computed {
         TableType::Base
     }
 
-    fn scan<'table, 'session, 'columns, 'filters, 'planned>(
-        &'table self,
-        _state: &'session dyn Session,
-        projection: Option<&'columns Vec<usize>>,
-        _filters: &'filters [Expr],
-        _limit: Option<usize>,
-    ) -> Planned<'planned>
-    where
-        'table: 'planned,
-        'session: 'planned,
-        'columns: 'planned,
-        'filters: 'planned,
-        Self: 'planned,
-    {
+    scan!(|self, _state, projection, _filters, _limit| {
         let wants = |name: &str| {
             let is_it = |column: &usize| self.schema.field(*column).name() == name;
             projection.is_none_or(|columns| columns.iter().any(is_it))
         };
-        let planned = (self.rows)(&wants).and_then(|rows| {
-            let parts = [vec![rows]];
-            let plan = MemorySourceConfig::try_new_exec(&parts, self.schema(), projection.cloned());
-            Ok(plan? as Arc<dyn ExecutionPlan>)
-        });
-        Box::pin(ready(planned))
-    }
+        let rows = (self.rows)(&wants);
+        ready(rows.and_then(|rows| of_rows(rows, &self.schema, projection)))
+    });
 }

@@ -1,18 +1,16 @@
 //! A table whose rows are computed from all rows of a plan, when a query reads it.
 
 use std::fmt;
-use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use datafusion::catalog::{Session, TableProvider};
+use datafusion::catalog::TableProvider;
 use datafusion::common::Result;
 use datafusion::datasource::TableType;
-use datafusion::datasource::memory::MemorySourceConfig;
-use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::physical_plan::{ExecutionPlan, collect};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::collect;
 
-use crate::planned::Planned;
+use crate::planned::{of_rows, scan};
 
 /// Computes the rows of a table from all rows of its plan.
 type Fold = dyn Fn(&[RecordBatch], &SchemaRef) -> Result<RecordBatch> + Send + Sync;
@@ -40,19 +38,6 @@ impl Folded {
     }
 }
 
-impl Folded {
-    fn of(
-        &self,
-        batches: &[RecordBatch],
-        projection: Option<&Vec<usize>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let parts = [vec![(self.fold)(batches, &self.schema)?]];
-        let schema = SchemaRef::clone(&self.schema);
-        let plan = MemorySourceConfig::try_new_exec(&parts, schema, projection.cloned());
-        Ok(plan? as Arc<dyn ExecutionPlan>)
-    }
-}
-
 impl fmt::Debug for Folded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Folded").field(&self.schema).finish()
@@ -68,25 +53,10 @@ impl TableProvider for Folded {
         TableType::Base
     }
 
-    fn scan<'table, 'session, 'columns, 'filters, 'planned>(
-        &'table self,
-        state: &'session dyn Session,
-        projection: Option<&'columns Vec<usize>>,
-        _filters: &'filters [Expr],
-        _limit: Option<usize>,
-    ) -> Planned<'planned>
-    where
-        'table: 'planned,
-        'session: 'planned,
-        'columns: 'planned,
-        'filters: 'planned,
-        Self: 'planned,
-    {
-        let planned = async move {
-            let plan = state.create_physical_plan(&self.input).await?;
-            let batches = collect(plan, state.task_ctx()).await?;
-            self.of(&batches, projection)
-        };
-        Box::pin(planned)
-    }
+    scan!(|self, state, projection, _filters, _limit| async move {
+        let plan = state.create_physical_plan(&self.input).await?;
+        let batches = collect(plan, state.task_ctx()).await?;
+        let rows = (self.fold)(&batches, &self.schema)?;
+        of_rows(rows, &self.schema, projection)
+    });
 }

@@ -117,12 +117,7 @@ fn rows(sources: &Sources) -> Result<RecordBatch> {
         definitions_text(&functions, params),
         definitions_text(&functions, |f| f.params_known.then(|| type_name(&f.ret))),
     ];
-    let names = DOC.columns.iter().map(|(name, _)| *name);
-    Ok(RecordBatch::try_from_iter_with_nullable(
-        names
-            .zip(columns)
-            .map(|(name, column)| (name, column, true)),
-    )?)
+    DOC.rows(columns)
 }
 
 fn definitions_text(

@@ -53,10 +53,5 @@ pub fn rows(sources: &Sources) -> Result<RecordBatch> {
         Arc::new(system),
         number(&|m| clock.ns_from_ticks(m.ticks)),
     ];
-    let names = DOC.columns.iter().map(|(name, _)| *name);
-    Ok(RecordBatch::try_from_iter_with_nullable(
-        names
-            .zip(columns)
-            .map(|(name, column)| (name, column, true)),
-    )?)
+    DOC.rows(columns)
 }

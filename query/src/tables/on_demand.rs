@@ -1,12 +1,12 @@
 //! A table whose last column is computed only for queries that name it, because it needs every call.
 
 use arrow::datatypes::SchemaRef;
-use datafusion::catalog::{Session, TableProvider};
+use datafusion::catalog::TableProvider;
 use datafusion::datasource::{TableType, ViewTable};
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::LogicalPlan;
 
-use crate::planned::Planned;
+use crate::planned::scan;
 
 /// Two plans of one table: `whole` has one column more than `cheap`, at its end.
 #[derive(Debug)]
@@ -34,24 +34,11 @@ impl TableProvider for OnDemand {
         TableType::View
     }
 
-    fn scan<'table, 'session, 'columns, 'filters, 'planned>(
-        &'table self,
-        state: &'session dyn Session,
-        projection: Option<&'columns Vec<usize>>,
-        filters: &'filters [Expr],
-        limit: Option<usize>,
-    ) -> Planned<'planned>
-    where
-        'table: 'planned,
-        'session: 'planned,
-        'columns: 'planned,
-        'filters: 'planned,
-        Self: 'planned,
-    {
+    scan!(|self, state, projection, filters, limit| {
         let expensive = self.whole.schema().fields().len() - 1;
         let cheap = projection.is_some_and(|columns| !columns.contains(&expensive));
         let plan = if cheap { &self.cheap } else { &self.whole };
-        Box::pin(async move {
+        async move {
             let Some(of_question) = state.as_any().downcast_ref::<SessionState>() else {
                 return plan.scan(state, projection, filters, limit).await;
             };
@@ -61,6 +48,6 @@ impl TableProvider for OnDemand {
             let optimizer = &mut own.config_mut().options_mut().optimizer;
             optimizer.enable_join_dynamic_filter_pushdown = false;
             plan.scan(&own, projection, filters, limit).await
-        })
-    }
+        }
+    });
 }

@@ -241,10 +241,5 @@ fn rows(definitions: &Definitions) -> Result<RecordBatch> {
         text(&|row| live(row).map(|probe| probe.action)),
         number(&|row| live(row).map(|probe| probe.places.len() as i64)),
     ];
-    let names = DOC.columns.iter().map(|(name, _)| *name);
-    Ok(RecordBatch::try_from_iter_with_nullable(
-        names
-            .zip(columns)
-            .map(|(name, column)| (name, column, true)),
-    )?)
+    DOC.rows(columns)
 }

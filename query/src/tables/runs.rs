@@ -147,12 +147,7 @@ fn rows_with(
         text(&|(_, run)| Some(state(run).to_owned())),
         text(&|(_, run)| Some(run.dir().to_string_lossy().into_owned())),
     ];
-    let names = DOC.columns.iter().map(|(name, _)| *name);
-    Ok(RecordBatch::try_from_iter_with_nullable(
-        names
-            .zip(columns)
-            .map(|(name, column)| (name, column, true)),
-    )?)
+    DOC.rows(columns)
 }
 
 fn state(run: &Summary) -> &'static str {

@@ -345,18 +345,9 @@ fn add_aligned(module: &Module, all: &mut Vec<Candidate>) {
 
 fn unknown(svma: u64, size: u64, name: String, linkage: String) -> Candidate {
     let def = FunctionDef {
-        id: 0,
-        module: 0,
         svma,
         size,
-        name,
-        linkage,
-        file: None,
-        line: None,
-        params: Vec::new(),
-        ret: ValueKind::Unknown,
-        params_known: false,
-        ret_place: None,
+        ..FunctionDef::named(name, linkage)
     };
     Candidate {
         def,

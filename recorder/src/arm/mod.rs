@@ -26,7 +26,6 @@ pub use also::Also;
 pub(crate) use choose::{Candidate, candidates};
 pub use filter::Filter;
 pub(crate) use filter::{Place, module_and_name};
-pub(crate) use modules::is_system_path;
 pub use modules::{LoadedModule, Modules};
 pub use patch::Armer;
 pub(crate) use stubs::PROBE_BYTES;

@@ -2,20 +2,11 @@
 
 use std::{cell::LazyCell, ops::Range, path::Path, sync::Arc};
 
-use debuginfo::Module;
+use debuginfo::{Module, is_system_path};
 
 use super::{contents, filter::Place, libraries::Library, linked::Linked};
 use crate::process::maps::MappedFile;
 
-/// Folders of system libraries. The program itself never counts as a system library.
-const SYSTEM_FOLDERS: [&str; 6] = [
-    "/lib/",
-    "/lib64/",
-    "/lib32/",
-    "/usr/lib/",
-    "/usr/lib64/",
-    "/usr/lib32/",
-];
 const PAGE: u64 = 4096;
 
 /// A mapped module.
@@ -159,6 +150,7 @@ impl LoadedModule {
             false if linked.is_interpreter(&file.range) => Some(Library::of_interpreter(elf)),
             false => Library::of(elf),
         });
+        // The program itself never counts as a system library.
         let is_system = !is_executable && (library.is_some() || is_system_path(&file.path));
         let is_foreign = !is_executable && linked.is_foreign(&file.range);
         let first = elf.as_ref().and_then(|elf| {
@@ -206,12 +198,6 @@ impl LoadedModule {
     }
 }
 
-/// Returns whether a file is in a folder of the system's libraries.
-pub(crate) fn is_system_path(path: &Path) -> bool {
-    let text = path.to_string_lossy();
-    SYSTEM_FOLDERS.iter().any(|folder| text.starts_with(folder))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,7 +207,6 @@ mod tests {
             path: path.into(),
             range: start..start + 0x1000,
             first: start..start + 0x1000,
-            first_offset: 0,
             identity: (String::new(), 0),
         }
     }

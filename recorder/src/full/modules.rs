@@ -8,10 +8,8 @@ use std::{
     sync::Arc,
 };
 
-use debuginfo::{AddressSpace, Mapped, Module, shared_module};
+use debuginfo::{AddressSpace, Mapped, Module, is_system_path, shared_module};
 use store::control::Control;
-
-use crate::arm::is_system_path;
 
 const PAGE: u64 = 4096;
 

@@ -397,14 +397,7 @@ fn in_frames<T>(
 ) -> Result<T, String> {
     let done = guarded(|| {
         let frames = backtrace(space, thread, frames).frames;
-        work(&Context {
-            space,
-            machine: thread,
-            frames: &frames,
-            index: 0,
-            calls: None,
-            kept: None,
-        })
+        work(&Context::new(space, thread, &frames, 0))
     });
     done.map_err(|error| error.one_line())?
 }

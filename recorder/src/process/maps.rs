@@ -15,8 +15,6 @@ pub struct MappedFile {
     pub range: Range<u64>,
     /// Its first mapping.
     pub first: Range<u64>,
-    /// Offset of that in the file; 0 if a dynamic linker mapped it.
-    pub first_offset: u64,
     /// Device, as the kernel shows it, and inode. The file at the path may be another by now.
     pub identity: (String, u64),
 }
@@ -107,7 +105,6 @@ impl Maps {
                 path: mapping.path.trim_end_matches(" (deleted)").into(),
                 range: mapping.range.clone(),
                 first: mapping.range.clone(),
-                first_offset: mapping.offset,
                 identity: mapping.file.clone(),
             });
             file.range.end = mapping.range.end;

@@ -145,14 +145,7 @@ fn same_fields(past: &Past<'_>, theirs: &Answer, compared: &mut Compared) -> Vec
     let machine = StateMachine::new(&past.state, &past.space);
     let mut found = Vec::new();
     for (level, text, number) in &theirs.fields {
-        let context = Context {
-            space: &past.space,
-            machine: &machine,
-            frames: &past.trace.backtrace.frames,
-            index: *level,
-            calls: None,
-            kept: None,
-        };
+        let context = Context::new(&past.space, &machine, &past.trace.backtrace.frames, *level);
         let is_type = |name: &str| is_type(name, &context);
         let expression = parse_with(text, &is_type).expect("an expression");
         let value = evaluate(&expression, &context).map_err(|error| error.to_string());

@@ -23,7 +23,7 @@ use store::format::RECORDING_SUFFIX;
 
 use super::Cli;
 use crate::ask::Asker;
-use crate::spelling;
+use crate::{prompt, spelling};
 
 /// The variable by which the script in the shell asks for candidates. It names the shell.
 const VARIABLE: &str = "COMPLETE";
@@ -80,9 +80,11 @@ fn subjects_and_recordings(current: &OsStr) -> Vec<CompletionCandidate> {
 
 fn with_completers(mut command: Command) -> Command {
     let is_of_functions = matches!(command.get_name(), "rbreak" | "info-functions");
-    command = command.mut_args(|arg| match is_of_functions && arg.get_id() == "pattern" {
-        true => arg.add(ArgValueCompleter::new(functions)),
-        false => with_completer(arg),
+    let is_of_sql = command.get_name() == "sql";
+    command = command.mut_args(|arg| match arg.get_id().as_str() {
+        "pattern" if is_of_functions => arg.add(ArgValueCompleter::new(functions)),
+        "words" if is_of_sql => arg.add(ArgValueCompleter::new(recordings_and_sql)),
+        _ => with_completer(arg),
     });
     let names = command
         .get_subcommands()
@@ -170,10 +172,26 @@ fn functions(current: &OsStr) -> Vec<CompletionCandidate> {
     )
 }
 
+/// Returns recordings, and what completes a statement of SQL that has begun.
+fn recordings_and_sql(current: &OsStr) -> Vec<CompletionCandidate> {
+    let text = unquoted(&current.to_string_lossy());
+    if !prompt::Words::has_begun(&text) {
+        return recordings(current);
+    }
+    let words: Vec<String> = std::env::args().collect();
+    // Only names in quotes need the recording.
+    let recording = recording_of(&words).filter(|_| text.contains('\''));
+    let names = recording.and_then(|name| functions_of(Path::new(name)));
+    let offer =
+        prompt::Words::of_recording(names.unwrap_or_default()).complete(&text, text.len(), &[]);
+    let whole = |word: String| CompletionCandidate::new(format!("{}{word}", &text[..offer.start]));
+    offer.words.into_iter().take(MOST).map(whole).collect()
+}
+
 /// Finds the recording in the line that the shell completes: it is after `--`.
 fn recording_of(words: &[String]) -> Option<&String> {
     let line = words.iter().skip_while(|word| *word != "--").skip(1);
-    let is_verb = |word: &&String| matches!(word.as_str(), "report" | "rerun");
+    let is_verb = |word: &&String| matches!(word.as_str(), "report" | "rerun" | "sql");
     let mut behind = line.skip_while(|word| !is_verb(word)).skip(1);
     behind.find(|word| !word.starts_with('-'))
 }
@@ -297,6 +315,26 @@ mod tests {
     }
 
     #[test]
+    fn statements_are_completed_as_at_the_prompt() {
+        let offered = |typed: &str| -> Vec<String> {
+            let found = recordings_and_sql(OsStr::new(typed));
+            let texts = found.iter().map(CompletionCandidate::get_value);
+            texts
+                .map(|text| text.to_string_lossy().into_owned())
+                .collect()
+        };
+        assert_eq!(
+            offered("\"select * from backtr"),
+            ["select * from backtrace("]
+        );
+        assert_eq!(
+            offered("select dep from calls where dur"),
+            ["select dep from calls where dur_ns"]
+        );
+        assert!(offered("no such recording").is_empty());
+    }
+
+    #[test]
     fn a_report_is_about_the_recording_before() {
         let of = |line: &str| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
@@ -312,6 +350,10 @@ mod tests {
         );
         assert_eq!(
             of("hindsight -- hindsight rerun app -f ma").as_deref(),
+            Some("app")
+        );
+        assert_eq!(
+            of("hindsight -- hindsight sql app select").as_deref(),
             Some("app")
         );
         assert_eq!(of("hindsight -- hindsight report"), None);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::command::{self, Line};
-use super::complete::{TableWords, Words};
+use super::complete::Words;
 use query::TableFunctionDoc;
 use server::quantity::{count, grouped};
 
@@ -111,28 +111,10 @@ impl Shell {
                 .texts("select distinct name from functions order by name")?,
             None => Vec::new(),
         };
-        let mut recorded: Vec<String> = names.into_iter().flatten().flatten().collect();
-        // The search by prefix relies on the order of bytes.
-        recorded.sort_unstable();
+        let recorded = names.into_iter().flatten().flatten().collect();
         let is_many = self.asker.path().is_none();
-        let table = |doc: &query::TableDoc| {
-            let columns = doc.columns.iter().map(|(name, _)| *name);
-            let run =
-                (is_many && doc.columns[0] != query::runs::COLUMN).then_some(query::runs::COLUMN.0);
-            TableWords {
-                name: doc.name.to_owned(),
-                columns: run.into_iter().chain(columns).map(str::to_owned).collect(),
-            }
-        };
-        Ok(Words {
-            tables: query::TABLES.iter().map(table).collect(),
-            keywords: query::complete::KEYWORDS
-                .iter()
-                .map(|word| word.to_lowercase())
-                .collect(),
-            sql_functions: self.asker.sql_functions().to_vec(),
-            recorded,
-        })
+        let functions = self.asker.sql_functions();
+        Ok(Words::of_session(is_many, functions, recorded))
     }
 
     fn tables(&mut self) -> Result<(), Error> {

@@ -66,6 +66,16 @@ impl Apart {
     }
 }
 
+/// Returns how many words options take at the beginning.
+pub fn options_len(words: &[String]) -> usize {
+    let mut len = 0;
+    while let Some(word) = words.get(len).filter(|word| word.starts_with("--")) {
+        let takes_value = matches!(word.as_str(), "--session" | "--program" | "--color");
+        len += 1 + usize::from(takes_value);
+    }
+    len.min(words.len())
+}
+
 /// Returns how many words an option takes; `None` for what is none of the command's.
 fn option_len(word: &str, own: &[Word]) -> Option<usize> {
     let name = word.strip_prefix("--")?;

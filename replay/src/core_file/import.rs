@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use debuginfo::{AddressSpace, CoreFile, CoreThread, Mapped};
+use debuginfo::{AddressSpace, CoreFile, CoreThread, Mapped, is_system_path};
 use rustc_hash::FxHasher;
 use store::control::{Control, Exception, ExceptionPhase, Pause, PauseReason, SavedRegisters};
 use store::format::{FORMAT_VERSION, RECORDING_SUFFIX};
@@ -27,15 +27,6 @@ const AT_EXECFN: u64 = 31;
 /// rip and rsp in the kernel's order of registers.
 const RIP: usize = 16;
 const RSP: usize = 19;
-/// Folders of the system's libraries.
-const SYSTEM: [&str; 6] = [
-    "/lib/",
-    "/lib64/",
-    "/lib32/",
-    "/usr/lib/",
-    "/usr/lib64/",
-    "/usr/lib32/",
-];
 const PAGE: u64 = 4096;
 
 /// How a core file is opened.
@@ -291,7 +282,7 @@ fn modules(core: &CoreFile, program: Option<&Path>) -> Vec<FoundModule> {
                 path: mapping.path.clone(),
                 range: mapping.range.clone(),
                 build_id: core.build_id_at(mapping.range.start),
-                is_system: is_system(&mapping.path),
+                is_system: is_system_path(&mapping.path),
                 is_replaced: false,
             });
         }
@@ -370,11 +361,6 @@ fn is_elf_file(path: &Path) -> bool {
     let is_file = fs::metadata(path).is_ok_and(|found| found.is_file());
     let mut read = || fs::File::open(path)?.read_exact(&mut magic);
     is_file && read().is_ok() && magic == *b"\x7fELF"
-}
-
-fn is_system(path: &Path) -> bool {
-    let text = path.to_string_lossy();
-    SYSTEM.iter().any(|folder| text.starts_with(folder))
 }
 
 /// The events, in order. The stop of the thread that got the signal is the last one before the end.

@@ -184,14 +184,7 @@ impl Tracked {
                 vec![self.frame_in(entry.or(functions.entry)?, space)?]
             }
         };
-        let context = Context {
-            space,
-            machine: &One,
-            frames: &frames,
-            index: 0,
-            calls: None,
-            kept: None,
-        };
+        let context = Context::new(space, &One, &frames, 0);
         let value = expr::evaluate(&self.expression, &context).ok()?;
         let look = Look {
             space,

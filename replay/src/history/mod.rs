@@ -234,14 +234,7 @@ impl Tracked {
         if hidden == Some(true) {
             return Sight::Elsewhere;
         }
-        let context = Context {
-            space,
-            machine,
-            frames,
-            index,
-            calls: None,
-            kept: None,
-        };
+        let context = Context::new(space, machine, frames, index);
         self.seen(&context, Some(tid))
     }
 
@@ -320,14 +313,7 @@ impl Functions {
 }
 
 fn outside<'c>(space: &'c AddressSpace, machine: &'c dyn Machine) -> Context<'c> {
-    Context {
-        space,
-        machine,
-        frames: &[],
-        index: 0,
-        calls: None,
-        kept: None,
-    }
+    Context::new(space, machine, &[], 0)
 }
 
 fn parsed(text: &str, context: &Context<'_>) -> Result<Expr> {

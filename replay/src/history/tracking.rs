@@ -77,14 +77,12 @@ impl Tracked {
         let frames = &moment.trace.backtrace.frames;
         let here = frames.get(frame);
         let is_known = here.is_some_and(|frame| frame.pc_is_known);
-        let context = Context {
-            space: &moment.space,
-            machine: &machine,
-            frames: if is_known { frames } else { &[] },
-            index: if is_known { frame } else { 0 },
-            calls: None,
-            kept: None,
-        };
+        let context = Context::new(
+            &moment.space,
+            &machine,
+            if is_known { frames } else { &[] },
+            if is_known { frame } else { 0 },
+        );
         let global = outside(&moment.space, &machine);
         let expression = parsed(text, &context)?;
         let names = names(&expression);

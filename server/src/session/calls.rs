@@ -50,7 +50,7 @@ pub struct ProgramCalls<'a> {
 
 impl Calls for ProgramCalls<'_> {
     fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, Diagnostic> {
-        let described = function_type(function).map(|ty| (ty.parameters(), ty.target()));
+        let described = function_type(function).map(|ty| (ty.passed_parameters(), ty.target()));
         let (parameters, returns) = match described {
             Some((parameters, returns)) if !is_of_assembler(&parameters, returns.as_ref()) => {
                 (parameters, returns)

@@ -7,25 +7,13 @@ use debuginfo::types::Language;
 use debuginfo::{Certainty, Frame, Register, Unknown, at_frame, brief_name, scope};
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Command, Does, Form, Needs, Text, Verb, Word, frame, show};
+use super::{Call, Command, Does, FrameArgs, Needs, Text, Verb, Word, frame, show};
 use crate::inspect::{self, FrameReport, Manner, View};
 use crate::protocol::Failure;
 use crate::session::{MAX_FRAMES, Session, hex};
 
 /// The `info_frame` verb.
 pub struct InfoFrame;
-
-/// The arguments of `info_frame`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct InfoFrameArgs {
-    /// The frame, counted from 0 for the innermost. Default: the selected one, which stays selected.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub index: Option<usize>,
-    /// Instead: the innermost frame of this function.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub function: Option<String>,
-}
 
 /// The reply of `info_frame`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,10 +80,10 @@ impl Verb for InfoFrame {
     const DOC: &'static str = "Show where a frame lies, what it returns to, and its saved registers\n\n  info frame     info frame 2     info frame function main\n\nThe selected frame stays selected.";
     const NEEDS: Needs = Needs::Stop;
     const DOES: Does = Does::Look;
-    type Args = InfoFrameArgs;
+    type Args = FrameArgs;
     type Reply = InfoFrameReply;
 
-    fn run(call: &Call<'_>, args: InfoFrameArgs) -> Result<InfoFrameReply, Failure> {
+    fn run(call: &Call<'_>, args: FrameArgs) -> Result<InfoFrameReply, Failure> {
         match call.target()? {
             Session::Live(session) => {
                 let stop = match call.other_thread() {
@@ -130,18 +118,9 @@ impl Verb for InfoFrame {
 }
 
 impl Command for InfoFrame {
-    const WORDS: &'static [Word] = &[
-        Word::new("index", "N", Form::Number, "Its number; 0 is the innermost"),
-        Word::new(
-            "function",
-            "NAME",
-            Form::TextOption(None),
-            "Instead: the innermost frame of this function",
-        )
-        .against("index"),
-    ];
+    const WORDS: &'static [Word] = frame::Frame::WORDS;
 
-    fn text(reply: &InfoFrameReply, _: &InfoFrameArgs) -> Text {
+    fn text(reply: &InfoFrameReply, _: &FrameArgs) -> Text {
         let mut text = Text::line(reply.heading());
         text.push(reply.position());
         let neighbours = reply.neighbours();
@@ -243,7 +222,7 @@ struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    fn described(&self, asked: &InfoFrameArgs) -> Result<InfoFrameReply, Failure> {
+    fn described(&self, asked: &FrameArgs) -> Result<InfoFrameReply, Failure> {
         let view = &self.view;
         view.frame()?;
         let index = match &asked.function {

@@ -272,7 +272,7 @@ verbs! {
         echo { Echo, EchoArgs, EchoReply }
         info_address { InfoAddress, InfoAddressArgs, InfoAddressReply }
         info_breakpoints { InfoBreakpoints, InfoBreakpointsReply }
-        info_frame { InfoFrame, InfoFrameArgs, InfoFrameReply, NeighbourFrame, SavedRegister }
+        info_frame { InfoFrame, InfoFrameReply, NeighbourFrame, SavedRegister }
         info_functions { InfoFunctions, InfoFunctionsReply, FunctionLine, ListingArgs }
         info_line { InfoLine, InfoLineArgs, InfoLineReply, LineCode }
         info_proc { InfoProc, InfoProcReply }

@@ -2,6 +2,7 @@
 
 use replay::moves::Direction;
 
+use super::step_back::INSTRUCTION;
 use super::{Call, Command, CountArgs, Does, Form, Needs, Text, Verb, Word};
 use crate::protocol::Failure;
 use crate::session::MotionReport;
@@ -26,11 +27,7 @@ impl Verb for NextBack {
 impl Command for NextBack {
     const WORDS: &'static [Word] = &[
         Word::new("count", "COUNT", Form::Number, "How often"),
-        Word::flag(
-            "instruction",
-            Some('i'),
-            "Machine instructions, if every instruction is recorded",
-        ),
+        INSTRUCTION,
     ];
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {

@@ -10,6 +10,13 @@ use crate::session::MotionReport;
 /// The `step_back` verb.
 pub struct StepBack;
 
+/// The option to go by instructions.
+pub(super) const INSTRUCTION: Word = Word::flag(
+    "instruction",
+    Some('i'),
+    "Machine instructions, if every instruction is recorded",
+);
+
 /// Arguments: the number of steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -50,11 +57,7 @@ impl Verb for StepBack {
 impl Command for StepBack {
     const WORDS: &'static [Word] = &[
         Word::new("count", "COUNT", Form::Number, "How many events"),
-        Word::flag(
-            "instruction",
-            Some('i'),
-            "Machine instructions, if every instruction is recorded",
-        ),
+        INSTRUCTION,
     ];
 
     fn text(reply: &MotionReport, _: &Self::Args) -> Text {

@@ -19,6 +19,18 @@ int main(int count, char **words) {
 }
 "#;
 
+/// What the program loads into the vector registers.
+const BYTES: [u8; 64] = {
+    let mut bytes = [0; 64];
+    let mut at = 0;
+    while at < 9 {
+        bytes[at] = at as u8 + 1;
+        at += 1;
+    }
+    (bytes[15], bytes[16], bytes[31], bytes[32], bytes[63]) = (0xa0, 0xa1, 0xb2, 0xb3, 0xc4);
+    bytes
+};
+
 /// Each run has the registers that all processors with AVX have; one with AVX-512, if this processor has it, more.
 #[test]
 fn vector_and_x87_registers_are_those_of_gdb() {
@@ -54,7 +66,7 @@ fn vector_and_x87_registers_are_those_of_gdb() {
         let names = names.chain(["mxcsr", "st0", "st1"]);
         let names: Vec<&str> = names.chain(args.iter().map(|_| "k3")).collect();
         assert_eq!(theirs.len(), names.len(), "{theirs:?}");
-        for (name, their) in names.iter().zip(&theirs) {
+        for (name, (their, is_whole)) in names.iter().zip(&theirs) {
             let stop = dumped.stop();
             let rows = dumped.rows(&format!(
                 "SELECT encode(reg({stop}, '{name}'), 'hex') AS bytes"
@@ -68,21 +80,27 @@ fn vector_and_x87_registers_are_those_of_gdb() {
             let own: Vec<u8> = own.map(|byte| byte.expect("two digits")).collect();
             let length = their.len().min(own.len());
             assert_eq!(own[..length], their[..length], "{name}");
-            assert!(
-                own[length..]
-                    .iter()
-                    .chain(&their[length..])
-                    .all(|byte| *byte == 0),
-                "{name}"
-            );
+            let rest = own[length..].iter().chain(&their[length..]);
+            let is_same = rest.copied().all(|byte| byte == 0);
+            assert!(is_same || !is_whole, "{name}");
+            // gdb 13 cannot read those of processors whose state is laid out otherwise than Intel's; ours are known there, too.
+            let loaded = match *name {
+                "ymm5" | "zmm5" | "ymm21" | "zmm21" => own == BYTES[..own.len()],
+                "k3" => own.starts_with(&[0x5a, 0x5a]),
+                _ => true,
+            };
+            assert!(*is_whole || loaded, "{name}: {own:x?}");
         }
         let pi = names.iter().zip(&theirs).find(|(name, _)| **name == "st1");
-        assert!(pi.is_some_and(|(_, bytes)| bytes.len() == 10), "{theirs:?}");
+        assert!(
+            pi.is_some_and(|(_, (bytes, _))| bytes.len() == 10),
+            "{theirs:?}"
+        );
     }
 }
 
-/// The bytes of each answer, the lowest one first: of arrays, of numbers, and of the raw form of x87 numbers.
-fn numbers(text: &str) -> Vec<Vec<u8>> {
+/// The bytes of each answer, the lowest one first: of arrays, of numbers, and of the raw form of x87 numbers. And whether gdb knows all.
+fn numbers(text: &str) -> Vec<(Vec<u8>, bool)> {
     let byte = |text: &str| u8::from_str_radix(text, 16).ok();
     let of_number = |digits: &str| -> Vec<u8> {
         let digits = format!(
@@ -95,18 +113,20 @@ fn numbers(text: &str) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     for line in text.lines() {
         if let Some((_, raw)) = line.split_once("(raw 0x") {
-            found.push(of_number(raw.trim_end_matches(')')));
+            found.push((of_number(raw.trim_end_matches(')')), true));
         } else if let Some((_, value)) = line.split_once(" = ")
             && line.starts_with('$')
         {
             let value = value.trim_matches(['{', '}']);
-            found.push(match value.split_once(',') {
+            let is_whole = !value.contains("unavailable");
+            let bytes = match value.split_once(',') {
                 Some(_) => value
                     .split(", ")
                     .filter_map(|one| byte(one.trim_start_matches("0x")))
                     .collect(),
                 None => of_number(value.trim_start_matches("0x")),
-            });
+            };
+            found.push((bytes, is_whole));
         }
     }
     found

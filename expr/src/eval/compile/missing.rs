@@ -6,7 +6,7 @@ use crate::ast::{Expr, ExprKind};
 use crate::eval::calls::is_answered;
 use crate::eval::compile::{Compiler, at_address};
 use crate::eval::members::LENGTHS;
-use crate::eval::{Context, Evaluator, Wants, with_evaluator};
+use crate::eval::{Evaluator, Wants, with_evaluator};
 use crate::expression::Expression;
 use crate::kept::Kept;
 use crate::template::{Part, Template};
@@ -27,10 +27,7 @@ pub fn missing_names(
     kept: &Kept,
 ) -> Vec<Diagnostic> {
     at_address(space, pc, to_come, |context| {
-        let context = &Context {
-            kept: Some(kept),
-            ..*context
-        };
+        let context = &context.with_kept(kept);
         let Ok(expr) = expression.within(context) else {
             return Vec::new();
         };
@@ -48,10 +45,7 @@ pub fn missing_values(
     kept: &Kept,
 ) -> Vec<Diagnostic> {
     at_address(space, pc, to_come, |context| {
-        let context = &Context {
-            kept: Some(kept),
-            ..*context
-        };
+        let context = &context.with_kept(kept);
         with_evaluator(context, |evaluator| {
             let values = template.parts.iter().filter_map(|part| match part {
                 Part::Value { expression, .. } => expression.within(context).ok(),

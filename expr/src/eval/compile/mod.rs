@@ -91,14 +91,7 @@ fn at_address<T>(
         is_signal: false,
         is_tail_call: false,
     };
-    ask(&Context {
-        space,
-        machine: &Nobody,
-        frames: &[frame],
-        index: 0,
-        calls: None,
-        kept: None,
-    })
+    ask(&Context::new(space, &Nobody, &[frame], 0))
 }
 
 /// A substitute for a thread, since compiling must not depend on one.

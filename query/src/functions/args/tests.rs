@@ -23,18 +23,9 @@ fn param(name: &str, kind: ValueKind, place: ParameterPlace) -> Param {
 
 fn function(params: Vec<Param>, params_known: bool) -> FunctionDef {
     FunctionDef {
-        id: 0,
-        module: 0,
-        svma: 0,
-        size: 0,
-        name: "f".into(),
-        linkage: "f".into(),
-        file: None,
-        line: None,
         params,
-        ret: ValueKind::Void,
         params_known,
-        ret_place: None,
+        ..FunctionDef::named("f".into(), "f".into())
     }
 }
 

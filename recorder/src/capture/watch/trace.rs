@@ -168,14 +168,7 @@ fn ways_with(
     // Memory read to find frames is not part of the value.
     let seen = machine.seen.take();
     machine.seen.borrow_mut().regions = seen.regions;
-    let context = Context {
-        space,
-        machine: &machine,
-        frames: &frames,
-        index,
-        calls: None,
-        kept: None,
-    };
+    let context = Context::new(space, &machine, &frames, index);
     let is_type = |name: &str| expr::is_type(name, &context);
     let expression = expr::parse_with(text, &is_type).map_err(|error| {
         Problem::Wrong(Diagnostic {

@@ -78,14 +78,7 @@ impl Moment {
     }
 
     fn context_of<'m>(&'m self, frames: &'m [Frame], index: usize) -> Context<'m> {
-        Context {
-            space: &self.space,
-            machine: &*self.machine,
-            frames,
-            index,
-            calls: None,
-            kept: None,
-        }
+        Context::new(&self.space, &*self.machine, frames, index)
     }
 
     /// Finds a variable of the innermost frame whose value needs no caller.

@@ -78,7 +78,7 @@ fn standard(spot: &TypedPlace, name: &str, reach: &Reach) -> Option<Result<Conte
         "tuple" => wrappers::tuple(spot),
         "optional" => wrappers::optional(spot, reach),
         "variant" => wrappers::variant(spot, reach),
-        "atomic" => wrappers::atomic(spot),
+        "atomic" => wrappers::atomic(spot, reach),
         "complex" => wrappers::complex(spot, "_M_value"),
         "chrono::duration" => wrappers::duration(spot, "__r"),
         "chrono::time_point" => spot

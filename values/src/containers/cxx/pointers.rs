@@ -1,9 +1,11 @@
-//! `unique_ptr`, `shared_ptr`, `weak_ptr`, and iterators that are plain pointers.
+//! `unique_ptr`, `shared_ptr`, `weak_ptr`, atomic ones, and iterators that are plain pointers.
 
 use crate::containers::content::{Content, Part};
+use crate::containers::cxx::named_argument;
 use crate::containers::cxx::wrappers::elements;
 use crate::containers::typed_place::{Reach, TypedPlace, path_of};
 use debuginfo::Unknown;
+use debuginfo::types::Type;
 
 /// The pointer as `get()` returns it, and its target if that can be read.
 pub(super) fn pointing(
@@ -73,6 +75,29 @@ pub(super) fn counted(
         children.push(("weak count".to_owned(), weak));
     }
     Ok(content)
+}
+
+/// The `shared_ptr` or `weak_ptr` in an `atomic` of it: a thread that reads or changes it sets a bit of the pointer to the counts.
+pub(super) fn atomic(
+    atomic: &Type,
+    holder: &TypedPlace,
+    reach: &Reach,
+) -> Result<Content, Unknown> {
+    const LOCKED: u64 = 1;
+    if reach.machine.is_symbolic() {
+        return Err(Unknown::because("its pointer can be locked"));
+    }
+    let unknown = || Unknown::because(format!("the type in {} is not known", atomic.name()));
+    let owner = named_argument(atomic, 0, reach).ok_or_else(unknown)?;
+    let counts = holder.path(&["_M_refcount", "_M_val"])?.number(reach)?;
+    if counts & LOCKED == 0 {
+        let value = holder.cast(&owner);
+        return Ok(Content::around(" = {", "value", value, "}"));
+    }
+    let words = [holder.field("_M_ptr")?.number(reach)?, counts & !LOCKED];
+    let value = TypedPlace::bytes(&owner, &words.map(u64::to_le_bytes).concat());
+    let before = " [locked, may be half changed] = {";
+    Ok(Content::around(before, "value", value, "}"))
 }
 
 /// A pointer that is shown as its target.

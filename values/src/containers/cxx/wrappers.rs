@@ -1,7 +1,7 @@
 //! Thin wrappers of C++: `tuple`, `optional`, `variant`, `atomic`, `complex`, durations, adaptors.
 
 use crate::containers::content::{Content, Part};
-use crate::containers::cxx::NODE_VALUE;
+use crate::containers::cxx::{NODE_VALUE, pointers};
 use crate::containers::typed_place::{Reach, TypedPlace, argument, argument_value, path_of, size};
 use debuginfo::Unknown;
 
@@ -103,7 +103,10 @@ pub(super) fn alternative(
     Ok(Content::around(&before, "value", value, "}"))
 }
 
-pub(super) fn atomic(spot: &TypedPlace) -> Result<Content, Unknown> {
+pub(super) fn atomic(spot: &TypedPlace, reach: &Reach) -> Result<Content, Unknown> {
+    if let Some(owner) = spot.find("_M_impl") {
+        return pointers::atomic(&spot.ty, &owner, reach);
+    }
     let base = spot.find("_M_base").or_else(|| spot.find("_M_b"));
     let base = base.unwrap_or_else(|| spot.clone());
     let value = base.any_field(&["_M_i", "_M_p", "_M_fp"])?;
