@@ -326,8 +326,10 @@ fn floats_of_functions_without_a_prototype_are_those_that_were_passed() {
         let nine = recording
             .row("SELECT args, value(start_seq, 'x') AS x FROM calls WHERE function = 'nine'");
         let args = nine["args"].as_str().expect("text");
+        // gcc says nothing of them where it has propagated the only arguments that there are.
+        let told = ["a=1.0, b=2.0", "a=?, b=?"];
         assert!(
-            args.starts_with("a=1.0, b=2.0"),
+            told.iter().any(|told| args.starts_with(told)),
             "{compiler} {level}: {args}"
         );
         assert_ne!(nine["x"], "0", "{compiler} {level}: {nine:?}");

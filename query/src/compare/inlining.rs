@@ -83,7 +83,9 @@ impl Calls {
                 continue;
             };
             for (callee, lines) in callees {
-                if of_other.get(callee).map_or(0, FxHashSet::len) < lines.len().max(1) {
+                // Calls without a line, as those of line 0, count as one.
+                let count = |lines: &FxHashSet<_>| lines.len().max(1);
+                if of_other.get(callee).map_or(0, count) < count(lines) {
                     to.insert(callee);
                 }
             }
@@ -111,4 +113,45 @@ pub fn inlining(a: &Session, b: &Session, identities: &Identities) -> Result<Inl
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The inlined calls of `caller`: each callee with its lines.
+    fn calls(of: &[(&str, &[u32])]) -> Calls {
+        let lines = |lines: &[u32]| {
+            lines
+                .iter()
+                .map(|line| (Arc::from("a.rs"), *line))
+                .collect()
+        };
+        let callees = of
+            .iter()
+            .map(|(callee, of)| (Arc::from(*callee), lines(of)));
+        let mut found = Calls::default();
+        found
+            .by_caller
+            .insert(Arc::from("caller"), callees.collect());
+        found
+    }
+
+    #[test]
+    fn what_one_build_inlines_at_more_places_is_uneven() {
+        let (one, other) = (
+            calls(&[
+                ("alike", &[1, 2]),
+                ("more", &[1, 2]),
+                ("lineless", &[]),
+                ("own", &[]),
+            ]),
+            calls(&[("alike", &[3, 4]), ("more", &[3]), ("lineless", &[])]),
+        );
+        let (mut uneven, mut turned) = (FxHashSet::default(), FxHashSet::default());
+        one.add_more_than(&other, &mut uneven);
+        other.add_more_than(&one, &mut turned);
+        assert_eq!(uneven, FxHashSet::from_iter(["more", "own"]));
+        assert!(turned.is_empty(), "{turned:?}");
+    }
 }

@@ -6,6 +6,7 @@ Each step waits until the terminal has received WAIT since the step before, then
 is stopped most of the time. What the terminal received goes to stdout, with the
 exit code in a last line when it is not 0."""
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -90,6 +91,9 @@ def main():
     slowing = threading.Thread(target=slow_down, args=(terminal.pid, is_over), daemon=True)
     if options[:1] == ["--slowly"]:
         options = options[1:]
+        # Beside other work, it would be stopped too late.
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, -15)
         slowing.start()
     for i in range(0, len(options), 3):
         terminal.step(options[i + 1], options[i + 2])

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::machine::StateMachine;
 use crate::moment::Moment;
 use crate::timeline::Timeline;
-use store::control::ParameterPlace;
+use store::control::{ParameterPlace, ValueKind};
 
 /// Where a parameter is at every entry of its function.
 #[derive(Clone)]
@@ -232,6 +232,10 @@ fn parameter(timeline: &Timeline, call: &CallHead, name: &str) -> Result<Option<
     else {
         return Ok(None);
     };
+    let function = timeline.function(call.function);
+    let mut passed = function.iter().flat_map(|function| &function.params);
+    let passed = passed.find(|param| param.name == name);
+    let is_double = passed.is_some_and(|param| param.kind == ValueKind::Float { bytes: 8 });
     let found = at_frame(&moment.space, &machine, frames, 0, |site| {
         if site.inline_depth != 0 {
             return None;
@@ -247,7 +251,10 @@ fn parameter(timeline: &Timeline, call: &CallHead, name: &str) -> Result<Option<
                 | TypeKind::Float
                 | TypeKind::Enum
         );
-        let fits = ty.size().is_some_and(|size| size <= 8);
+        // Without a prototype, a float is passed as a double.
+        let fits = ty
+            .size()
+            .is_some_and(|size| size <= 8 && (size == 8 || !is_double));
         (variable.is_parameter && is_number && fits).then(|| Parameter::new(ty, register))
     });
     Ok(found.flatten())
