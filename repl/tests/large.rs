@@ -144,7 +144,8 @@ fn an_interrupt_ends_a_sort_of_millions_of_rows_at_once() {
 #[test]
 fn what_takes_long_shows_on_a_terminal_that_it_goes_on() {
     let large = large();
-    let join = "select p.function, count(*) from calls c join calls p on c.parent = p.start_seq \
+    let join = "select g.function, count(*) from calls c join calls p on c.parent = p.start_seq \
+                join calls g on p.start_seq = g.start_seq join calls h on g.start_seq = h.start_seq \
                 group by 1 limit 1";
     let rows = "select start_seq, dur_ns from calls";
     for (args, shown) in [
