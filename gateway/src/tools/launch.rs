@@ -63,7 +63,7 @@ pub struct Args {
     /// Log a message each time the program passes a place
     #[serde(default)]
     logpoints: Vec<Message>,
-    /// Record every instruction, to the program's end: debug_history with lastWrite then names the instruction that wrote any byte, and debug_goto goes to any instruction. Takes 3 to 9 times as long
+    /// Record every instruction, to the program's end: debug_history with lastWrite then names the instruction that wrote any byte, and debug_goto goes to any instruction. Takes 2 to 5 times as long
     #[serde(default)]
     full: bool,
     /// Record system calls too, for the tables syscalls, files and processes of debug_sql

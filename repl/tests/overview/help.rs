@@ -273,7 +273,7 @@ fn each_command_explains_itself() {
 
                   --full[=<PART>]
                       Record every instruction: you know each register and each byte at every moment, and can
-                      run the program backwards. The program takes 3 to 9 times as long, on one processor.
+                      run the program backwards. The program takes 2 to 5 times as long, on one processor.
                       Finding many calls afterwards takes longer; -f selects fewer. --full=after:2s begins when
                       the program has run for 2 seconds. --full=NAME records the calls of functions with this
                       name or pattern (may be repeated). See docs/full.md
