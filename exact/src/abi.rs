@@ -16,7 +16,7 @@ pub struct Arguments<'a> {
     pub integers: &'a [u64],
     /// For xmm0 to xmm7, as bits.
     pub floats: &'a [u64],
-    /// Bytes to put on the stack; the integer of that index becomes their address.
+    /// Bytes to put on the stack, aligned to 16; the integer of that index becomes their address.
     pub texts: &'a [(usize, Vec<u8>)],
 }
 
@@ -63,7 +63,8 @@ impl<'a> Arguments<'a> {
         let mut integers = self.integers.to_vec();
         let mut texts = Vec::new();
         for (index, bytes) in self.texts {
-            stack = stack.wrapping_sub(bytes.len() as u64);
+            // They may be numbers, which are aligned.
+            stack = stack.wrapping_sub(bytes.len() as u64) & !15;
             texts.push((stack, bytes.as_slice()));
             if let Some(integer) = integers.get_mut(*index) {
                 *integer = stack;
@@ -147,7 +148,7 @@ mod tests {
             texts: &texts,
         };
         let entry = arguments.entry(0x400, &before, vec![0; 512]);
-        let text = 0x1_0000 - RED_ZONE - 4;
+        let text = (0x1_0000 - RED_ZONE - 4) & !15;
         assert_eq!(entry.texts, [(text, &b"abc\0"[..])]);
         let now = entry.registers;
         assert_eq!((now.rdi, now.rsi, now.rdx), (7, text, 0));

@@ -27,7 +27,7 @@ pub use eval::compile::{
     members, missing_names, missing_values, names,
 };
 pub use eval::{
-    Calls, Context, EvalError, Missing, argument, argument_count, assign, assign_value, bytes_as,
+    Callee, Calls, Context, EvalError, Missing, argument, argument_count, assign, assign_value, bytes_as,
     evaluate, evaluate_condition, find_global, find_local, find_type, is_type, miscounted, nearest,
     private_elsewhere, type_of, unknown_name,
 };

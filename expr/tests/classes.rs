@@ -12,7 +12,7 @@ mod stopped;
 use common::Bench;
 use common::share::in_turn;
 use debuginfo::{Diagnostic, Value};
-use expr::Calls;
+use expr::{Callee, Calls};
 use stopped::{all_say, in_frame, is_known, said, stopped};
 
 const CLASSES: &str = "struct Base { virtual ~Base() = default; int b = 1; };
@@ -222,10 +222,10 @@ int main () {
 struct Receivers;
 
 impl Calls for Receivers {
-    fn call(&self, _: &str, function: &Value, arguments: &[Value]) -> Result<Value, Diagnostic> {
+    fn call(&self, callee: &Callee<'_>, arguments: &[Value]) -> Result<Value, Diagnostic> {
         let object = arguments[0].as_address().expect("the object is in memory");
         Ok(Value::constant(
-            function.ty.pointer(),
+            callee.function.ty.pointer(),
             object.to_le_bytes().to_vec(),
         ))
     }

@@ -85,6 +85,108 @@ end program
     );
 }
 
+const RENAMED: &str = "\
+module stock
+  integer :: count = 5
+  integer :: other = 6
+contains
+  integer function twice(n)
+    integer, intent(in) :: n
+    twice = 2 * n
+  end function
+  integer function given(n)
+    integer, value :: n
+    given = 3 * n
+  end function
+  real(8) function half(x)
+    real(8), intent(in) :: x
+    half = x / 2
+  end function
+  subroutine raise(n)
+    integer, intent(inout) :: n
+    n = n + 1
+  end subroutine
+  integer function length(text)
+    character(len=*), intent(in) :: text
+    length = len(text)
+  end function
+  integer function total(a)
+    integer, intent(in) :: a(:)
+    total = sum(a)
+  end function
+end module
+module wrong
+  integer :: held = 99
+end module
+program p
+  use stock, only: held => count, double => twice, given, half, raise, length, total
+  integer :: k
+  integer :: list(3)
+  k = 3
+  list = [1, 2, 3]
+  k = k + double(4) + given(2)
+  call raise(k)
+  print *, k, half(3d0), length('abc'), total(list), held
+  call inner()
+contains
+  subroutine inner()
+    use stock, back => other
+    integer :: own
+    own = held + back
+    print *, own
+  end subroutine
+end program
+";
+
+/// A program in Fortran, stopped where its source says so.
+fn renamed(name: &str, mark: &str) -> Live {
+    let live = Live::new(name);
+    let command = ["gfortran", "-g", "-O0", "-o", "app", "app.f90"];
+    let app = made(&live, "app.f90", RENAMED, &command);
+    let line = RENAMED.lines().position(|line| line.contains(mark));
+    let place = format!("app.f90:{}", line.expect("a line of the program") + 1);
+    live.start(&["--break", &place], &app, &[]);
+    live
+}
+
+#[test]
+fn names_that_fortran_gives_to_variables_of_modules_are_known() {
+    let live = renamed("languages-renamed", "own = held");
+    let known = [
+        ("held", "5"),
+        ("BACK", "6"),
+        ("count", "5"),
+        ("wrong::held", "99"),
+    ];
+    prints(&live, &known);
+    live.ask(&["set", "held", "7"]);
+    prints(&live, &[("stock::count", "7"), ("held + back", "13")]);
+}
+
+/// Fortran passes the address of what it does not pass by value.
+#[test]
+fn functions_of_fortran_get_the_addresses_of_their_arguments() {
+    let live = renamed("languages-called", "k = k + double");
+    for (call, result) in [
+        ("twice(5)", "10"),
+        ("double(5)", "10"),
+        ("twice(k)", "6"),
+        ("given(5)", "15"),
+        ("given(k)", "9"),
+        ("half(3)", "1.5"),
+        ("length('abcd', 4)", "4"),
+    ] {
+        assert_eq!(live.ask(&["eval", call])["value"], result, "{call}");
+    }
+    live.ask(&["eval", "raise(k)"]);
+    live.ask(&["eval", "raise(41)"]);
+    assert_eq!(live.print("k"), "4");
+    let refused = live.refused(&["eval", "total(list)"]);
+    assert_eq!(refused["code"], "EVAL_FAILED", "{refused:#}");
+    let message = refused["message"].as_str().expect("text");
+    assert!(message.starts_with("argument 1 of total: "), "{message}");
+}
+
 #[test]
 fn ada_has_no_case() {
     let live = Live::new("languages-ada");

@@ -3,7 +3,10 @@
 //! are compared with that, at -O0 and optimised.
 //! Of several builds of a program each run takes a part; `WHOLE=1` all.
 
-use e2e::{Comparison, Nesting, Program, Recording, Scratch, fixture_artifact, in_turn};
+use e2e::{
+    Comparison, Hindsight, Nesting, Program, Recording, Scratch, compiled, fixture_artifact,
+    in_turn,
+};
 
 const OF_C: [&str; 3] = ["pointees_O0", "pointees_O2", "pointees_clang"];
 
@@ -203,6 +206,24 @@ fn the_prompt_shows_them_at_the_return() {
         "{}",
         ended.errors()
     );
+}
+
+#[test]
+fn variables_of_a_frame_that_is_gone_are_unknown() {
+    let scratch = Scratch::new("pointees-gone");
+    let source = "__attribute__((noinline)) int inner(int n) { int a = n * 3; return a + 1; }\n\
+         int main(void) { return inner(1) - 4; }\n";
+    let program = compiled(&scratch, "gone.c", source, &["-O0", "-g"]);
+    let program = Program::new(program, scratch.path());
+    for (name, options) in [("calls", &[][..]), ("full", &["--full"][..])] {
+        let recording = Hindsight::recorded(&scratch, name, options, &program);
+        let end = recording.number("SELECT end_seq FROM calls WHERE function = 'inner'");
+        let goto = format!("goto {end}");
+        let text = recording.prompt(&[&goto, "print a", "print n"]).text();
+        let said = "a = <the call has returned, and its frame is gone>\n";
+        assert!(text.contains(said), "{name}: {text}");
+        assert!(text.contains("$1 = 1\n"), "{name}: {text}");
+    }
 }
 
 #[test]

@@ -395,8 +395,7 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
                 evaluation.resume_with_tls(address.0)
             }
             EvaluationResult::RequiresCallFrameCfa => {
-                let unknown = || Unknown::because("its frame could not be unwound");
-                evaluation.resume_with_call_frame_cfa(context.site.cfa.ok_or_else(unknown)?)
+                evaluation.resume_with_call_frame_cfa(self.cfa()?)
             }
             EvaluationResult::RequiresAtLocation(reference) => {
                 evaluation.resume_with_at_location(self.called(reference)?)
@@ -592,11 +591,20 @@ impl<'c, 'x, 't, 'a> Evaluator<'c, 'x, 't, 'a> {
                 self.register(register.0)
             }
             Some(distance) => {
-                let unknown = || Unknown::because("its frame could not be unwound");
-                let cfa = context.site.cfa.ok_or_else(unknown)?;
+                let cfa = self.cfa()?;
                 Ok(cfa.wrapping_sub(distance as u64))
             }
         }
+    }
+
+    fn cfa(&self) -> Result<u64, Unknown> {
+        let site = self.context.site;
+        site.cfa.ok_or_else(|| {
+            Unknown::because(match site.machine.has_returned() {
+                true => "the call has returned, and its frame is gone",
+                false => "its frame could not be unwound",
+            })
+        })
     }
 
     /// Returns the expression that `DW_OP_call` inserts: empty if the DIE has none.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gimli::constants as dw;
 
 use super::Variable;
-use super::functions::classes_around;
+use super::functions::{classes_around, language_at};
 use super::imports::{Imported, imported, reach};
 use super::known::{Described, Learned};
 use crate::address_space::{AddressSpace, Mapped};
@@ -169,8 +169,14 @@ fn with_imports(
     site: &FrameContext<'_>,
     name: &str,
 ) -> (Vec<(u8, Variable)>, Vec<Imported>) {
-    let mut found = in_module(module, name);
     let is_path = name.contains("::");
+    if !is_path && language_at(site) == Language::Fortran {
+        let renamed = renamed(module, site, name);
+        if !renamed.0.is_empty() {
+            return renamed;
+        }
+    }
+    let mut found = in_module(module, name);
     if !is_path && found.len() < 2 {
         return (found, Vec::new());
     }
@@ -186,6 +192,24 @@ fn with_imports(
         }
     }
     (found, imported)
+}
+
+/// Finds what Fortran code at the site calls by another name than its own, as near as can be.
+fn renamed(
+    module: &Arc<Module>,
+    site: &FrameContext<'_>,
+    name: &str,
+) -> (Vec<(u8, Variable)>, Vec<Imported>) {
+    let renamed = imported(site, name).into_iter();
+    let found: Vec<(u8, Variable)> = renamed
+        .flat_map(|one| in_module(module, &one.name))
+        .collect();
+    let near = |(_, variable): &(u8, Variable)| Imported {
+        name: variable.name.clone(),
+        reach: usize::MAX,
+    };
+    let near = found.iter().map(near).collect();
+    (found, near)
 }
 
 fn candidates(mapped: &Mapped, site: &FrameContext<'_>, name: &str) -> Vec<Candidate> {

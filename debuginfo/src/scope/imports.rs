@@ -1,4 +1,5 @@
-//! Names that C++ code has from other namespaces: `namespace a = b;`, `using namespace n;`, `using n::x;` and inline namespaces.
+//! Names that C++ code has from other namespaces: `namespace a = b;`, `using namespace n;`, `using n::x;` and inline namespaces; and
+//! those that Fortran renames, as in `use shop, only: held => count`.
 //!
 //! Compilers describe them as imported modules and declarations in the scope that has them (DWARF 5, 3.2.3 and 3.2.5).
 
@@ -8,6 +9,7 @@ use gimli::constants as dw;
 use gimli::{AttributeSpecification, DwTag, UnitOffset};
 use rustc_hash::FxHashMap;
 
+use super::enclosing::around;
 use super::functions::{copies_at, ranges, scope_at};
 use super::globals::unit_at;
 use crate::dies::{Die, DieReader, Home};
@@ -129,7 +131,7 @@ impl Seen {
         let around = known.imports.get(&unit, || Arc::new(of_unit(module, unit)));
         let (svma, depth) = (mapped.svma(site.lookup_pc), site.inline_depth);
         let own = known.local_imports.get(&(svma.0, depth), || {
-            Arc::new(of_blocks(module, svma, depth))
+            Arc::new(of_blocks(site, module, svma, depth))
         });
         let is_any = !around.0.is_empty() || !own.0.is_empty();
         is_any.then_some(Seen {
@@ -236,22 +238,32 @@ fn of_unit(module: &Arc<Module>, unit: usize) -> Imports {
 }
 
 /// Reads the imports in the blocks around an address. An inner block comes before those around it.
-fn of_blocks(module: &Arc<Module>, svma: Svma, depth: usize) -> Imports {
+fn of_blocks(site: &FrameContext<'_>, module: &Arc<Module>, svma: Svma, depth: usize) -> Imports {
     let copies = copies_at(module, svma);
     let mut found = Imports::default();
     let Some(copy) = copies.get(depth) else {
         return found;
     };
-    let stated = with_session(module.entries(), *copy, |session, die| {
-        let mut all = Vec::new();
-        if language_of(session, die) == Language::Cpp {
-            for die in session.chain(die) {
-                in_block(session, &die, (svma.0, MAX_DEPTH), &mut all);
+    let read = |function: DieId| {
+        let stated = with_session(module.entries(), function, |session, die| {
+            let mut all = Vec::new();
+            let language = language_of(session, die);
+            if matches!(language, Language::Cpp | Language::Fortran) {
+                for die in session.chain(die) {
+                    in_block(session, &die, (svma.0, MAX_DEPTH), &mut all);
+                }
             }
-        }
-        all
-    });
-    for one in stated.unwrap_or_default() {
+            (all, language == Language::Fortran)
+        });
+        stated.unwrap_or_default()
+    };
+    let (mut all, is_fortran) = read(*copy);
+    // An internal procedure has the names of the program unit that it is in.
+    if is_fortran {
+        let outer = around(site).into_iter().filter_map(|outer| outer.die());
+        all.extend(outer.flat_map(|outer| read(outer).0));
+    }
+    for one in all {
         found.add(module, BLOCKS.to_owned(), one);
     }
     found
@@ -322,7 +334,9 @@ fn in_block<'a>(
     let (mut imports, mut blocks) = (Vec::new(), Vec::new());
     session.each_child(die, |tag, offset| {
         if is_import(tag) {
-            imports.push(die.sibling(offset));
+            let import = die.sibling(offset);
+            imports.extend(renames(session, &import));
+            imports.push(import);
         } else if tag == dw::DW_TAG_lexical_block {
             blocks.push(die.sibling(offset));
         }
@@ -341,6 +355,11 @@ fn in_block<'a>(
         }
     }
     found.extend(imports.iter().filter_map(|one| stated(session, one)));
+}
+
+/// Lists what an imported module of Fortran renames.
+fn renames<'a>(session: &DieReader<'_, 'a>, import: &Die<'a>) -> Vec<Die<'a>> {
+    session.children(import, &[dw::DW_TAG_imported_declaration])
 }
 
 /// Reads an import, or an inline namespace, whose names are those of the namespace around it.
@@ -367,10 +386,18 @@ fn stated<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Option<Stated> {
         }
     }
     let chain = session.chain(&target);
-    let plain = chain.iter().find_map(string)?;
-    let name = match tag {
-        dw::DW_TAG_imported_module => None,
-        _ => Some(string(die).unwrap_or_else(|| plain.clone())),
+    let is_fortran = language_of(session, die) == Language::Fortran;
+    let (plain, name) = match is_fortran {
+        // What it does not rename is found by its own name.
+        true => (of_module(session, &chain)?, Some(string(die)?)),
+        false => {
+            let plain = chain.iter().find_map(string)?;
+            let name = match tag {
+                dw::DW_TAG_imported_module => None,
+                _ => Some(string(die).unwrap_or_else(|| plain.clone())),
+            };
+            (plain, name)
+        }
     };
     Some(Stated {
         at: DieId::of(die),
@@ -379,4 +406,13 @@ fn stated<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> Option<Stated> {
         target: DieId::of(chain.last()?),
         plain,
     })
+}
+
+/// Returns the name of what a module of Fortran has, `MODULE::NAME`, by the name that gfortran gives the linker.
+fn of_module<'a>(session: &DieReader<'_, 'a>, chain: &[Die<'a>]) -> Option<String> {
+    let mut linked = chain.iter();
+    let linked = linked.find_map(|die| session.string(die, dw::DW_AT_linkage_name))?;
+    let linked = linked.to_string_lossy();
+    let (module, name) = linked.strip_prefix("__")?.split_once("_MOD_")?;
+    Some(format!("{module}::{name}"))
 }

@@ -79,12 +79,10 @@ fn parts_unaliased(ty: &Type, steps: usize) -> Type {
             result,
             parameters,
             variadic,
-            prototyped,
         } => Shape::Function {
             result: part(result),
             parameters: parameters.clone(),
             variadic: *variadic,
-            prototyped: *prototyped,
         },
         _ => return ty.clone(),
     })

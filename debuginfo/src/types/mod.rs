@@ -348,28 +348,6 @@ impl Type {
         }
     }
 
-    /// Returns the types as which callers pass a function's parameters: without a prototype, a `float` as a `double` (C11,
-    /// 6.5.2.2).
-    #[must_use]
-    pub fn passed_parameters(&self) -> Vec<Type> {
-        let is_old = matches!(
-            self.node.shape,
-            Shape::Function {
-                prototyped: false,
-                ..
-            }
-        );
-        let passed = |ty: Type| {
-            let stripped = ty.strip();
-            let is_float = stripped.kind() == TypeKind::Float && stripped.size() == Some(4);
-            match builtin("double").filter(|_| is_old && is_float) {
-                Some(double) => double,
-                None => ty,
-            }
-        };
-        self.parameters().into_iter().map(passed).collect()
-    }
-
     /// Returns the type of a pointer to this type.
     #[must_use]
     pub fn pointer(&self) -> Type {
@@ -384,7 +362,6 @@ impl Type {
             result: made(self),
             parameters: parameters.iter().map(made).collect(),
             variadic,
-            prototyped: true,
         };
         self.made(shape, None)
     }

@@ -164,8 +164,6 @@ pub(crate) enum Shape {
         result: Link,
         parameters: Vec<Link>,
         variadic: bool,
-        /// Its callers know its parameters.
-        prototyped: bool,
     },
 }
 

@@ -13,7 +13,6 @@ use super::parts::{bit_range, constant_offset, enumerators, storage_size};
 use super::{Language, Type, TypeKind};
 use crate::dies::{Die, DieReader, Home, Value};
 use crate::entries::Entries;
-use crate::functions::lacks_prototype;
 
 /// Children read of one DIE, at most.
 const MAX_CHILDREN: usize = 1 << 16;
@@ -510,10 +509,8 @@ impl<'a> Reader<'_, '_, 'a> {
                 _ => {}
             }
         }
-        let chain = || self.session.chain(die);
         Shape::Function {
             result: self.result(die),
-            prototyped: parameters.is_empty() || !lacks_prototype(self.session, &chain()),
             parameters,
             variadic,
         }

@@ -1,11 +1,12 @@
 //! Calls: functions that are computed without a call, conversions written as calls, and functions of the program.
 
 use crate::ast::{CastKind, Expr, ExprKind, Span};
-use crate::eval::candidates::not_called;
+use crate::eval::candidates::{function_at, not_called};
 use crate::eval::operand::number_value;
 use crate::eval::strings::presented;
-use crate::eval::{Answer, Calls, EvalError, Evaluator, Missing, Wants};
+use crate::eval::{Answer, Callee, Calls, EvalError, Evaluator, Missing, Wants};
 use crate::number::{IntKind, Number};
+use debuginfo::Diagnostic;
 use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::Value;
 use values::Children;
@@ -77,8 +78,28 @@ impl Evaluator<'_> {
             (_, target) => target?,
         };
         let values = self.values(arguments)?;
-        let result = calls.call(&function.told(), &target, &values);
+        let result = self.called(calls, (&function.told(), &target), &values);
         result.map_err(|why| EvalError::new(at, why))
+    }
+
+    /// Calls a function that the expression writes so.
+    pub(super) fn called(
+        &self,
+        calls: &dyn Calls,
+        (name, function): (&str, &Value),
+        arguments: &[Value],
+    ) -> Result<Value, Diagnostic> {
+        let entry = match function.kind() {
+            TypeKind::Function => function.address(),
+            _ => function.as_address().ok(),
+        };
+        let mapped = entry.and_then(|entry| Some((self.look.space.at(entry)?, entry)));
+        let callee = Callee {
+            name,
+            function,
+            known: mapped.and_then(|(mapped, entry)| function_at(mapped, entry)),
+        };
+        calls.call(&callee, arguments)
     }
 
     /// Returns what calls functions of the program. Nothing is called for a type.

@@ -66,7 +66,8 @@ impl Evaluator<'_> {
             calls.found_in(name, &file);
         }
         let values = self.passed(&chosen.signature, &wanted, &values)?;
-        let result = calls.call(name, &self.function_value(chosen.entry), &values);
+        let function = self.function_value(chosen.entry);
+        let result = self.called(calls, (name, &function), &values);
         result.map(Some).map_err(|why| EvalError::new(at, why))
     }
 
@@ -310,7 +311,7 @@ pub(super) fn not_called(result: Option<Type>) -> Value {
 }
 
 /// Returns the function that begins at `entry`, according to the debug information.
-fn function_at(mapped: &Mapped, entry: u64) -> Option<&Function> {
+pub(super) fn function_at(mapped: &Mapped, entry: u64) -> Option<&Function> {
     let list = &mapped.module.functions().list;
     let svma = mapped.svma(entry);
     let found = list.binary_search_by_key(&svma, |function| function.svma);

@@ -67,7 +67,7 @@ impl Evaluator<'_> {
         let calls = self.callable(name, at)?;
         let mut all = vec![method.object.clone()];
         all.extend(self.arguments_of(&method, name, given)?);
-        let result = calls.call(name, &method.function, &all);
+        let result = self.called(calls, (name, &method.function), &all);
         result.map(Some).map_err(|why| EvalError::new(at, why))
     }
 

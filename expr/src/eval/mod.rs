@@ -41,8 +41,8 @@ use debuginfo::types::{self, Near, Type, TypeKind};
 use debuginfo::value::trail::apart;
 use debuginfo::value::{Look, Value, ValueError};
 use debuginfo::{
-    AddressSpace, Ages, Certainty, Diagnostic, Extended, Frame, Machine, Register, RegisterPart,
-    Unknown,
+    AddressSpace, Ages, Certainty, Diagnostic, Extended, Frame, Function, Machine, Register,
+    RegisterPart, Unknown,
 };
 
 pub use assign::{assign, assign_value, bytes_as};
@@ -102,13 +102,24 @@ impl<'a> Context<'a> {
     }
 }
 
+/// A function that is to be called.
+#[derive(Debug, Clone, Copy)]
+pub struct Callee<'a> {
+    /// How the expression writes it.
+    pub name: &'a str,
+    /// The function, or a pointer to it.
+    pub function: &'a Value,
+    /// The same as its code takes its arguments, if debug information describes it.
+    pub known: Option<&'a Function>,
+}
+
 /// Calls functions in the program.
 pub trait Calls {
-    /// Calls `function`, a function or a pointer to one, written as `name`.
+    /// Calls a function.
     ///
     /// # Errors
     /// The function was not called, or did not return. The error states the reason.
-    fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, Diagnostic>;
+    fn call(&self, callee: &Callee<'_>, arguments: &[Value]) -> Result<Value, Diagnostic>;
 
     /// Called when `function`, which is about to be called, is in another module, `file`: the program has none of that name.
     fn found_in(&self, _function: &str, _file: &str) {}

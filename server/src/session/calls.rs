@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use debuginfo::Diagnostic;
 use debuginfo::prototypes::prototype;
-use debuginfo::types::{Type, TypeKind};
-use debuginfo::value::Value;
-use expr::Calls;
+use debuginfo::types::{Language, Type, TypeKind};
+use debuginfo::value::{Value, ValueError};
+use debuginfo::{Diagnostic, Param, ParameterPlace, ValueKind};
+use expr::{Callee, Calls};
 use recorder::live::{Call, Live, Returned, Tid};
 
 use crate::inspect::type_of_kind as type_of;
@@ -49,8 +49,9 @@ pub struct ProgramCalls<'a> {
 }
 
 impl Calls for ProgramCalls<'_> {
-    fn call(&self, name: &str, function: &Value, arguments: &[Value]) -> Result<Value, Diagnostic> {
-        let described = function_type(function).map(|ty| (ty.passed_parameters(), ty.target()));
+    fn call(&self, callee: &Callee<'_>, arguments: &[Value]) -> Result<Value, Diagnostic> {
+        let (name, function) = (callee.name, callee.function);
+        let described = function_type(function).map(|ty| (ty.parameters(), ty.target()));
         let (parameters, returns) = match described {
             Some((parameters, returns)) if !is_of_assembler(&parameters, returns.as_ref()) => {
                 (parameters, returns)
@@ -64,7 +65,8 @@ impl Calls for ProgramCalls<'_> {
             _ => function.as_address().ok(),
         };
         let address = address.ok_or_else(|| format!("the address of {name} is not known"))?;
-        let given = registers(name, &parameters, arguments)?;
+        let wanted = Wanted::of(callee, &parameters);
+        let given = registers(&wanted, arguments)?;
         check_return(name, returns.as_ref())?;
         let call = Call {
             function: address,
@@ -116,6 +118,55 @@ fn function_type(function: &Value) -> Option<Type> {
     }
 }
 
+/// What a function takes.
+struct Wanted<'a> {
+    name: &'a str,
+    parameters: &'a [Type],
+    /// The same as its code takes them; empty if that is not known.
+    taken: &'a [Param],
+    /// It is of Fortran: most arguments are passed by their addresses.
+    is_fortran: bool,
+}
+
+/// How an argument is passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    Value,
+    /// A `float` as a `double` (C11, 6.5.2.2).
+    Double,
+    Address,
+    Unknown,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(callee: &Callee<'a>, parameters: &'a [Type]) -> Wanted<'a> {
+        let taken = callee.known.map_or(&[][..], |known| &known.params);
+        let is_whole = taken.len() == parameters.len();
+        let language = function_type(callee.function).map(|ty| ty.language());
+        Wanted {
+            name: callee.name,
+            parameters,
+            taken: if is_whole { taken } else { &[] },
+            is_fortran: language == Some(Language::Fortran),
+        }
+    }
+
+    fn manner(&self, index: usize) -> Manner {
+        let is_typed = index < self.parameters.len();
+        match self.taken.get(index) {
+            Some(param) if self.is_fortran && param.indirect => Manner::Address,
+            Some(param) if self.is_fortran && param.place == ParameterPlace::Unknown => {
+                Manner::Unknown
+            }
+            None if self.is_fortran => Manner::Unknown,
+            // The function has no prototype.
+            Some(param) if param.kind == (ValueKind::Float { bytes: 8 }) => Manner::Double,
+            None if !is_typed => Manner::Double,
+            _ => Manner::Value,
+        }
+    }
+}
+
 /// Where the arguments of a call are.
 #[derive(Debug, Default)]
 struct Given {
@@ -139,10 +190,33 @@ impl Given {
         self.integers.push(address.unwrap_or_default());
         Some(())
     }
+
+    /// A variable of the wanted type is passed as its address. Another value is converted, and gets an address for the call.
+    fn by_address(&mut self, wanted: &Type, argument: &Value) -> Result<(), ValueError> {
+        let is_text = wanted.kind() == TypeKind::Array
+            && wanted
+                .element()
+                .is_some_and(|of| matches!(of.strip().kind(), TypeKind::Char { .. }));
+        let is_same = wanted.size().is_some() && argument.ty.strip().name() == wanted.name();
+        let is_passed = is_same || is_text && argument.kind() == TypeKind::Array;
+        match argument.address().filter(|_| is_passed) {
+            Some(address) => self.integers.push(address),
+            None => {
+                let bytes = match is_passed {
+                    true => argument.known_bytes()?.to_vec(),
+                    false => values::encode_value(wanted, argument)?,
+                };
+                self.texts.push((self.integers.len(), bytes));
+                self.integers.push(0);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Assigns arguments to registers.
-fn registers(name: &str, parameters: &[Type], arguments: &[Value]) -> Result<Given, Diagnostic> {
+fn registers(of: &Wanted<'_>, arguments: &[Value]) -> Result<Given, Diagnostic> {
+    let (name, parameters) = (of.name, of.parameters);
     if arguments.len() < parameters.len() {
         return Err(expr::miscounted(name, parameters.len(), arguments.len()).into());
     }
@@ -155,13 +229,21 @@ fn registers(name: &str, parameters: &[Type], arguments: &[Value]) -> Result<Giv
         let unusable = |error: &dyn std::fmt::Display| {
             Diagnostic::new(format!("argument {place} of {name}: {error}"))
         };
+        let manner = of.manner(index);
         match wanted.kind() {
+            _ if manner == Manner::Unknown => {
+                let why = "whether the function takes it or its address is not known";
+                return Err(unusable(&why));
+            }
+            _ if manner == Manner::Address => {
+                let passed = given.by_address(&wanted, argument);
+                passed.map_err(|error| unusable(&error))?;
+            }
             TypeKind::Float => {
                 let number = values::float(argument).map_err(|error| unusable(&error))?;
                 given.floats.push(match wanted.size() {
                     Some(8) => number.to_bits(),
-                    // Where no parameter has a type, a float is passed as a double (C11, 6.5.2.2).
-                    Some(4) if index >= parameters.len() => number.to_bits(),
+                    Some(4) if manner == Manner::Double => number.to_bits(),
                     Some(4) => u64::from((number as f32).to_bits()),
                     _ => return Err(unusable(&"a long double cannot be passed")),
                 });
@@ -265,12 +347,21 @@ mod tests {
 
     use super::*;
 
+    fn of_c(parameters: &[Type]) -> Wanted<'_> {
+        Wanted {
+            name: "f",
+            parameters,
+            taken: &[],
+            is_fortran: false,
+        }
+    }
+
     #[test]
     fn a_float_without_a_parameter_is_passed_as_a_double() {
         let float = builtin("float").expect("a type of C");
         let argument = Value::constant(float.clone(), 2.5_f32.to_le_bytes().to_vec());
         let arguments = [argument.clone(), argument];
-        let given = registers("f", &[float], &arguments).expect("they are passed");
+        let given = registers(&of_c(&[float]), &arguments).expect("they are passed");
         let single = u64::from(2.5_f32.to_bits());
         assert_eq!(given.floats, [single, 2.5_f64.to_bits()]);
     }
@@ -279,7 +370,7 @@ mod tests {
     fn a_short_without_a_parameter_keeps_its_sign() {
         let short = builtin("short").expect("a type of C");
         let argument = Value::constant(short, (-300_i16).to_le_bytes().to_vec());
-        let given = registers("f", &[], &[argument]).expect("it is passed");
+        let given = registers(&of_c(&[]), &[argument]).expect("it is passed");
         assert_eq!(given.integers, [-300_i64 as u64]);
     }
 }
