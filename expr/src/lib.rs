@@ -27,9 +27,9 @@ pub use eval::compile::{
     members, missing_names, missing_values, names,
 };
 pub use eval::{
-    Callee, Calls, Context, EvalError, Missing, argument, argument_count, assign, assign_value, bytes_as,
-    evaluate, evaluate_condition, find_global, find_local, find_type, is_type, miscounted, nearest,
-    private_elsewhere, type_of, unknown_name,
+    Callee, Calls, Context, EvalError, Missing, argument, argument_count, assign, assign_value,
+    bytes_as, evaluate, evaluate_condition, find_global, find_local, find_type, is_type,
+    miscounted, nearest, private_elsewhere, type_of, unknown_name,
 };
 pub use expression::Expression;
 pub use kept::Kept;
