@@ -3,13 +3,14 @@
 //! `record FOLDER [--after SECONDS] [--for INSTRUCTIONS] [--times COUNT] [--function ADDRESS]... PROGRAM [ARG...]` prints what the program
 //! took (an address is that of the program's file); `replay FOLDER [POSITION...]` goes to positions and to the end;
 //! `jump FOLDER COUNT` goes to random positions, and one back from each; `back FOLDER ADDRESS INSTRUCTIONS` runs back to a stop
-//! that is never met; `who FOLDER ADDRESS` finds the last write, `writes` all; `seek FOLDER irw [FROM [TO]]` finds instructions, reads and writes; `verify FOLDER` compares; `log FOLDER FROM TO` shows what was recorded between two positions.
+//! that is never met; `who FOLDER ADDRESS` finds the last write, `writes` all; `seek FOLDER irw [FROM [TO]]` finds instructions, reads and writes;
+//! `trace FOLDER ADDRESS...` counts calls of the functions at these addresses; `verify FOLDER` compares; `log FOLDER FROM TO` shows what was recorded between two positions.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use exact::{MappedFile, Options, Replay, Result, When};
+use exact::{Hints, Hook, MappedFile, Options, Replay, Result, Traced, When};
 
 fn main() {
     let args: Vec<OsString> = std::env::args_os().collect();
@@ -34,6 +35,7 @@ fn main() {
         "who" => who(folder, numbers(rest, 16)[0]),
         "seek" => seek(folder, rest[0], &numbers(&rest[1..], 10)),
         "writes" => writes(folder, numbers(rest, 16)[0]),
+        "trace" => trace(folder, &numbers(rest, 16)),
         "verify" => verify(folder),
         "log" => log(folder, &numbers(rest, 10)),
         _ => panic!("there is no {verb}"),
@@ -99,6 +101,22 @@ fn record(folder: &Path, mut args: &[OsString]) -> Result<()> {
             .code
             .unwrap_or_else(|| 128 + summary.signal.unwrap_or(0)),
     );
+}
+
+fn trace(folder: &Path, addresses: &[u64]) -> Result<()> {
+    let hook = |address: &u64| Hook {
+        address: *address,
+        vectors: 0,
+    };
+    let hooks: Vec<Hook> = addresses.iter().map(hook).collect();
+    let (start, mut enters, mut leaves) = (Instant::now(), 0, 0);
+    exact::trace(folder, &hooks, &Hints::default(), &mut |traced| {
+        enters += u64::from(matches!(traced, Traced::Enter { .. }));
+        leaves += u64::from(matches!(traced, Traced::Leave { .. }));
+        true
+    })?;
+    eprintln!("{enters} {leaves} {:?}", start.elapsed());
+    Ok(())
 }
 
 fn replay(folder: &Path, goals: &[u64]) -> Result<()> {

@@ -394,7 +394,7 @@ impl Recorder {
             }
             Trap::Flags { pc } => return self.at_flags(tid, registers, at, pc),
             Trap::Stop { pc } => self.at_stop(tid, registers, at, pc)?,
-            Trap::Goal | Trap::Limit { .. } | Trap::Before { .. } | Trap::After { .. } => {
+            Trap::Goal | Trap::Before { .. } | Trap::After { .. } => {
                 unreachable!("code that is recorded has no limits and notes")
             }
         }

@@ -1,8 +1,8 @@
-//! The last instructions before a moment: they run in translations that change no flags and come back at the block that would go past
-//! it, and in that block to a trap at the very instruction.
+//! The last instructions before a moment: the process stands at the beginning of the block in which it lies, and runs to a trap at the
+//! very instruction.
 
 use super::Replay;
-use super::run::{FAR, Halt, NOWHERE};
+use super::run::{FAR, Halt};
 use crate::error::{Context as _, Result};
 use crate::ptrace;
 use crate::translate::Trap;
@@ -13,52 +13,23 @@ impl Replay {
         if self.now.count == stop {
             return Ok(false);
         }
+        // What code notes is told once: a part of a block is not executed anew.
         if self.found.is_some() {
-            // What code notes is told once: it does not begin anew in other translations.
             return self.step_to(stop);
         }
-        if !self.translator.is_exact() {
-            let own = self.registers()?;
-            self.translator.set_exact(true);
-            self.enter_chosen(&own)?;
-        }
-        let rip = ptrace::registers(self.process.pid)
-            .context("read registers")?
-            .rip;
-        if self.translator.place(rip).is_none() {
-            return self.step_to(stop);
-        }
-        let mut halt = self.run_fast(stop)?;
-        if matches!(halt, Halt::Limit) && self.now.count < stop {
-            halt = match self.run_in_block(stop)? {
-                Some(halt) => halt,
-                None => return self.step_to(stop),
-            };
-        }
-        let is_there = self.now.count == stop;
-        match halt {
-            // Where it has stopped because of many writes there is no trap.
-            Halt::Stop if is_there && !self.has_many_writes() => {
-                // It is before the trap again.
-                let mut registers =
-                    ptrace::registers(self.process.pid).context("read registers")?;
-                registers.rip -= 1;
-                ptrace::set_registers(self.process.pid, &registers).context("set registers")?;
+        match self.run_in_block(stop)? {
+            Some(Halt::Stop) => Ok(true),
+            Some(Halt::Limit | Halt::Asked | Halt::Fault(_) | Halt::Nowhere)
+                if self.now.count == stop =>
+            {
+                let own = self.registers()?;
+                self.enter(&own)?;
+                Ok(false)
             }
-            Halt::Stop => return Ok(true),
-            _ if is_there => {}
-            Halt::Limit => return Err(self.diverged(&format!("it went past instruction {stop}"))),
-            Halt::Asked => {
-                return Err(self.asks());
-            }
-            Halt::Nowhere => return Err(self.diverged(NOWHERE)),
-            Halt::Fault(signal) => {
-                return Err(self.not_recorded(signal));
-            }
+            Some(Halt::Fault(signal)) => Err(self.not_recorded(signal)),
+            Some(_) => Err(self.diverged(&format!("it went past instruction {stop}"))),
+            None => self.step_to(stop),
         }
-        let own = self.registers()?;
-        self.enter(&own)?;
-        Ok(false)
     }
 
     /// The process stands at the beginning of the block in which `stop` lies. `None`: it has no place where it could be stopped.

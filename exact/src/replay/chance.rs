@@ -3,7 +3,6 @@
 use libc::user_regs_struct;
 
 use super::Replay;
-use super::run::FAR;
 use crate::error::{Context as _, Result};
 use crate::log::{Bytes, Registers};
 use crate::ptrace;
@@ -31,7 +30,7 @@ impl Replay {
     /// Executes its translation.
     pub(super) fn execute(&mut self) -> Result<()> {
         let (pid, own) = (self.process.pid, self.registers()?);
-        self.limit = self.now.count + FAR;
+        self.lift_limit();
         self.enter(&own)?;
         let mut is_there = false;
         loop {

@@ -9,6 +9,7 @@ mod chance;
 mod changes;
 mod checkpoint;
 mod guarded;
+mod limit;
 mod notes;
 mod oversee;
 mod pages;
@@ -46,6 +47,7 @@ use crate::tracee::{Sharing, Tracee, own_extended, own_registers};
 use crate::translate::{Mode, Translator, layout};
 use changes::{Changes, Steady};
 use checkpoint::Checkpoints;
+use limit::Limit;
 pub use oversee::Overseer;
 use recorded::Recorded;
 pub use remote_call::{Call, Called, Returned};
@@ -73,8 +75,7 @@ pub struct Replay {
     translator: Translator,
     changes: Changes,
     now: Moment,
-    /// What the counter of the process counts up to.
-    limit: u64,
+    limit: Limit,
     checkpoints: Checkpoints,
     objects: shared::Objects,
     /// Bytes that are watched at the moment.
@@ -115,7 +116,7 @@ impl Replay {
             process,
             translator: Translator::new(Mode::Replay, low),
             changes: Changes::default(),
-            limit: 0,
+            limit: Limit::default(),
             checkpoints: Checkpoints::default(),
             objects: shared::Objects::default(),
             watch: None,
@@ -131,6 +132,7 @@ impl Replay {
         }
         replay.make_caches()?;
         replay.make_noting()?;
+        replay.make_window()?;
         replay.write(&start.memory)?;
         replay.load(&start.context)?;
         replay.keep()?;
@@ -254,12 +256,6 @@ impl Replay {
 
     /// Enters translated code with these registers of the program.
     fn enter(&mut self, own: &user_regs_struct) -> Result<()> {
-        self.translator.set_exact(false);
-        self.enter_chosen(own)
-    }
-
-    /// The same for the kind of translations that is chosen.
-    fn enter_chosen(&mut self, own: &user_regs_struct) -> Result<()> {
         let mut registers = *own;
         let block = self.block();
         registers.gs_base = block;
@@ -270,8 +266,13 @@ impl Replay {
         };
         self.process
             .set_word(block + u64::from(layout::SLOT_R15), own.r15)?;
+        if self.calls.is_some() {
+            // The thread may be another one, or on another stack.
+            self.process
+                .set_word(block + u64::from(layout::SLOT_LOWEST), 0)?;
+        }
         self.note_entry(own)?;
-        registers.r15 = self.now.count.wrapping_sub(self.limit);
+        registers.r15 = self.limit.counter(self.now.count);
         registers.rip = body;
         ptrace::set_registers(self.process.pid, &registers).context("set registers")
     }

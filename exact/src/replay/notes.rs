@@ -6,6 +6,7 @@ use std::ops::Range;
 use libc::user_regs_struct;
 
 use super::Replay;
+use super::limit::Limit;
 use super::seek::{Batch, Found, Seek, Touch};
 use super::step::Begun;
 use crate::error::{Context as _, Error, Result};
@@ -340,10 +341,10 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
 
 impl Found {
     /// What records say; `None`: they are cut off.
-    fn records(&mut self, sites: &[Site], tid: i32, limit: u64, mut rest: &[u8]) -> Option<()> {
+    fn records(&mut self, sites: &[Site], tid: i32, limit: Limit, mut rest: &[u8]) -> Option<()> {
         while !rest.is_empty() {
             let number = word(rest, 0)? as u32 as usize;
-            let counter = word(rest, 8)?.wrapping_add(limit);
+            let counter = limit.count(word(rest, 8)?);
             let site = sites.get(number)?;
             let (record, behind) = rest.split_at_checked(site.length())?;
             rest = behind;

@@ -9,6 +9,7 @@ use std::time::Instant;
 use libc::user_regs_struct;
 
 use super::apply::return_from_call;
+use super::limit::Limit;
 use super::run::Halt;
 use super::{Moment, Replay, checkpoint, search, seek, trace};
 use crate::abi::{Arguments, float_results};
@@ -80,7 +81,7 @@ pub struct Returned {
 /// What a call must not change.
 struct Kept {
     now: Moment,
-    limit: u64,
+    limit: Limit,
     watch: Option<search::Watch>,
     calls: Option<trace::Calls>,
     found: Option<seek::Found>,

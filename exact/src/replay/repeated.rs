@@ -5,7 +5,6 @@ use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
 use libc::user_regs_struct;
 
 use super::Replay;
-use super::run::FAR;
 use crate::error::{Context as _, Result};
 use crate::log::Entry;
 use crate::operands::{goes_down, repeats};
@@ -104,7 +103,7 @@ impl Replay {
         let mut part = *own;
         part.rcx -= left;
         let told = self.records_end()?;
-        self.limit = self.now.count + FAR;
+        self.lift_limit();
         self.enter(&part)?;
         let mut is_done = false;
         while !is_done {

@@ -138,71 +138,67 @@ impl Replay {
     }
 
     fn run_some(&mut self, stop: u64, asked: bool) -> Result<bool> {
-        if self.translator.is_exact() && self.now.count < stop {
-            // Behind a stop that was come to on the last instructions before another moment.
-            if self.approach(self.now.count + 1)? {
-                return Ok(true);
-            }
-            if self.now.count == stop && !asked {
-                return Ok(false);
-            }
-        }
-        let mut stop_fast = if asked {
-            stop + 1
-        } else {
-            stop.saturating_sub(STEPPED)
+        let limit = match asked {
+            true => stop + 1,
+            // What code notes is told once: the last instructions are stepped.
+            false if self.found.is_some() => stop.saturating_sub(STEPPED),
+            false => stop,
         };
-        // Long stretches are cut, for checkpoints.
-        let cut = stop_fast > self.now.count.saturating_add(self.checkpoints.every);
-        stop_fast = stop_fast.min(self.now.count.saturating_add(self.checkpoints.every));
-        if stop_fast > self.now.count + BLOCK || asked {
-            match self.run_fast(stop_fast)? {
+        // Long stretches are cut, for checkpoints. It stops before the block that would go past the limit.
+        let longest = self.checkpoints.every.saturating_add(BLOCK);
+        let cut = limit > self.now.count.saturating_add(longest);
+        let limit = limit.min(self.now.count.saturating_add(longest));
+        if limit > self.now.count && (asked || self.is_in_code(stop)?) {
+            let halt = self.run_fast(limit)?;
+            let is_there = self.now.count == stop;
+            match halt {
+                Halt::Stop if is_there && !asked && !self.has_many_writes() => {
+                    return self.back_to_stop().map(|()| false);
+                }
                 Halt::Stop => return Ok(true),
-                Halt::Asked if asked && self.now.count == stop => return Ok(false),
-                Halt::Asked => {
-                    return Err(self.asks());
-                }
-                Halt::Fault(_) | Halt::Nowhere if self.now.count == stop => return Ok(false),
+                Halt::Asked | Halt::Fault(_) | Halt::Nowhere if is_there => return Ok(false),
+                Halt::Asked => return Err(self.asks()),
                 Halt::Nowhere => return Err(self.diverged(NOWHERE)),
-                Halt::Fault(signal) => {
-                    return Err(self.not_recorded(signal));
-                }
+                Halt::Fault(signal) => return Err(self.not_recorded(signal)),
                 Halt::Limit if asked && !cut => {
                     return Err(
                         self.diverged("the program passed the place of the next recorded event")
                     );
                 }
-                // What is kept here must have the program's flags: to behind the block, see below.
-                Halt::Limit if cut => return self.approach(stop.min(self.now.count + STEPPED)),
+                Halt::Limit if cut => return Ok(false),
                 Halt::Limit => {}
             }
         }
-        if !asked && stop - self.now.count <= STEPPED + BLOCK {
-            return self.approach(stop);
+        match asked {
+            true => Ok(false),
+            false => self.approach(stop),
         }
-        Ok(false)
     }
 
-    /// Sets the counter so that the process runs up to this limit.
-    fn set_limit(&mut self, limit: u64) -> Result<()> {
-        self.drain()?;
+    /// Whether the process stands in translated code: else it is where no code of the program is, and has a fault. Within a block, of
+    /// which all is counted already, it goes on in a new one if the block reaches beyond `stop`.
+    fn is_in_code(&mut self, stop: u64) -> Result<bool> {
+        let registers = ptrace::registers(self.process.pid).context("read registers")?;
+        let Some(place) = self.translator.place(registers.rip) else {
+            return Ok(false);
+        };
+        if self.now.count + u64::from(place.ahead) > stop && self.found.is_none() {
+            let own = self.registers()?;
+            self.enter(&own)?;
+        }
+        Ok(true)
+    }
+
+    /// The process has come to a stop that was set, and is to be before it again.
+    fn back_to_stop(&self) -> Result<()> {
         let pid = self.process.pid;
         let mut registers = ptrace::registers(pid).context("read registers")?;
-        let place = self.translator.place(registers.rip);
-        let place = place.ok_or_else(|| self.diverged(NOWHERE))?;
-        self.limit = limit;
-        let value = (self.now.count + u64::from(place.ahead)).wrapping_sub(limit);
-        if place.swapped {
-            return self
-                .process
-                .set_word(self.block() + u64::from(layout::SLOT_COUNTER), value);
-        }
-        registers.r15 = value;
+        registers.rip -= 1;
         ptrace::set_registers(pid, &registers).context("set registers")
     }
 
     /// Takes over the counter; the process is stopped at this address.
-    fn take_counter(&mut self, r15: u64, at: u64) -> Result<()> {
+    pub(super) fn take_counter(&mut self, r15: u64, at: u64) -> Result<()> {
         self.now.count = self.counter(r15, at)?;
         Ok(())
     }
@@ -218,9 +214,7 @@ impl Replay {
                 .word(self.block() + u64::from(layout::SLOT_COUNTER))?,
             false => r15,
         };
-        Ok(value
-            .wrapping_add(self.limit)
-            .wrapping_sub(u64::from(place.ahead)))
+        Ok(self.limit.count(value).wrapping_sub(u64::from(place.ahead)))
     }
 
     pub(super) fn run_fast(&mut self, limit: u64) -> Result<Halt> {
@@ -236,16 +230,6 @@ impl Replay {
                 None
             };
             match trap {
-                Some(Trap::Limit { head }) => {
-                    // Back to where the block is counted. If its own instructions make its flags anew, the counting has changed
-                    // them: they are right again before the last instruction of the block, and nobody looks before that.
-                    let place = self.translator.place(at).expect("traps have places");
-                    registers.r15 = registers.r15.wrapping_sub(u64::from(place.ahead));
-                    registers.rip = head;
-                    ptrace::set_registers(pid, &registers).context("set registers")?;
-                    self.take_counter(registers.r15, registers.rip)?;
-                    return Ok(Halt::Limit);
-                }
                 Some(Trap::Goal) => {
                     registers.rip = at;
                     ptrace::set_registers(pid, &registers).context("set registers")?;
@@ -274,6 +258,12 @@ impl Replay {
                         return Ok(Halt::Stop);
                     }
                     self.ask_overseer()?;
+                }
+                None if signal == libc::SIGSEGV && self.is_at_limit()? => {
+                    if self.limit.is_at_least(limit) {
+                        return Ok(Halt::Limit);
+                    }
+                    self.set_limit(limit)?;
                 }
                 None if signal == libc::SIGSEGV && self.emptied()? => {
                     if self.found_enough() {
@@ -310,7 +300,7 @@ impl Replay {
         };
         let (resets, translated) = (self.translator.resets(), self.translated_at(target)?);
         let Some(body) = translated else {
-            self.now.count = registers.r15.wrapping_add(self.limit);
+            self.now.count = self.limit.count(registers.r15);
             registers.r15 = self
                 .process
                 .word(self.block() + u64::from(layout::SLOT_R15))?;
@@ -322,7 +312,6 @@ impl Replay {
             _ if self.translator.resets() != resets => {}
             Trap::Exit { distance_at, .. } => self.translator.link(at, distance_at, body),
             Trap::Moved { .. } => self.translator.lead(at, body),
-            _ if self.translator.is_exact() => {}
             _ => self.translator.check(target, body),
         }
         self.process.flush(&mut self.translator)?;
@@ -357,7 +346,6 @@ impl Replay {
     pub(super) fn step_to(&mut self, stop: u64) -> Result<bool> {
         let pid = self.process.pid;
         self.set_limit(self.now.count + FAR)?;
-        let mut flags = None;
         loop {
             let mut registers = self.process.registers_after_step(pid)?;
             let at = registers.rip;
@@ -366,14 +354,6 @@ impl Replay {
                 && place.at == at
             {
                 self.take_counter(registers.r15, at)?;
-                // The counting of a block may change flags that the block makes anew; the program still has its own.
-                match flags {
-                    Some((count, own)) if count == self.now.count && own != registers.eflags => {
-                        registers.eflags = own;
-                        ptrace::set_registers(pid, &registers).context("set registers")?;
-                    }
-                    _ => flags = Some((self.now.count, registers.eflags)),
-                }
                 if self.now.count == stop {
                     return Ok(false);
                 }

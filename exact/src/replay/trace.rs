@@ -245,7 +245,7 @@ impl Replay {
                 let word = record.get(index * 8..).and_then(|rest| rest.first_chunk());
                 word.map_or(0, |word| u64::from_le_bytes(*word))
             };
-            let counter = word(1).wrapping_add(limit);
+            let counter = limit.count(word(1));
             match calls.switcher(kind) {
                 Some(switcher) => {
                     let to = stack_of(&self.process, word(4 + switcher.argument));

@@ -6,7 +6,6 @@ use iced_x86::{Decoder, DecoderOptions};
 use libc::user_regs_struct;
 
 use super::Replay;
-use super::run::FAR;
 use crate::digest::{self, PAGE};
 use crate::error::{Error, Result};
 use crate::log::{Context, Entry, Hashed};
@@ -304,7 +303,7 @@ impl Replay {
     /// Has the process execute that instruction: the processor tells in MXCSR what was wrong.
     fn fault(&mut self, tid: i32) -> Result<()> {
         let (pid, own) = (self.process.pid, self.registers()?);
-        self.limit = self.now.count + FAR;
+        self.lift_limit();
         self.enter(&own)?;
         loop {
             let signal = self.step_on()?;

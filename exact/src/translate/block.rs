@@ -10,8 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::blocks::Blocks;
 use super::emit::{Emitter, FAR_JUMP, R15, RAX, RCX, Reg};
 use super::instructions::{
-    decode, ends_block, flags_are_dead, is_chance, is_too_long, is_unsupported, loads_flags,
-    traps_by_number,
+    StackAfter, decode, ends_block, is_chance, is_too_long, is_unsupported, loads_flags,
+    stack_after, traps_by_number,
 };
 use super::notes::Notes;
 use super::{Code, CodeSpan, Exit, Mode, Translator, Trap, layout};
@@ -31,16 +31,10 @@ const BYTES: usize = 1024;
 pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -> Option<u64> {
     let caches = &translator.caches;
     let cache = caches.near(pc).or_else(|| caches.count().checked_sub(1))?;
-    let blocks = match translator.is_exact {
-        true => &mut translator.exact_blocks,
-        false => &mut translator.blocks,
-    };
+    let blocks = &mut translator.blocks;
     let kind = Kind {
         mode: translator.mode,
-        targets: match translator.is_exact {
-            true => Targets::Trap(caches.miss()),
-            false => Targets::Table(translator.table.low as u32),
-        },
+        table: translator.table.low as u32,
         stops: &translator.stops,
         hooks: &translator.hooks,
     };
@@ -75,10 +69,7 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
     } = block;
     let returns = returns.into_iter().map(|(_, pc)| pc);
     let known = returns.filter_map(|pc| Some((pc, blocks.get(pc)?)));
-    let checks: Vec<_> = match translator.is_exact {
-        true => Vec::new(),
-        false => known.collect(),
-    };
+    let checks: Vec<_> = known.collect();
     let links = translator
         .table
         .check_all(&checks, &mut e, &mut places, caches.miss());
@@ -94,24 +85,10 @@ pub(super) fn translate(translator: &mut Translator, pc: u64, code: &dyn Code) -
 /// What is translated, and what for.
 struct Kind<'a> {
     mode: Mode,
-    targets: Targets,
+    /// By which indirect jumps find the translations of their targets: it lies here.
+    table: u32,
     stops: &'a FxHashSet<u64>,
     hooks: &'a FxHashMap<u64, (u32, u8)>,
-}
-
-impl Kind<'_> {
-    /// Whether it stops exactly.
-    fn is_exact(&self) -> bool {
-        matches!(self.targets, Targets::Trap(_))
-    }
-}
-
-/// How an indirect jump finds the translation of its target.
-enum Targets {
-    /// By the table that lies here.
-    Table(u32),
-    /// Not by itself: it comes to the trap here. Such code stops exactly.
-    Trap(u64),
 }
 
 /// Blocks that are put together, one behind the other, and the stubs behind all of them.
@@ -153,7 +130,7 @@ impl Block<'_> {
         self.ahead = instructions.len() as u8;
         let is_stop = self.kind.stops.contains(&pc);
         let hook = self.kind.hooks.get(&pc).copied();
-        if self.kind.is_exact() && (is_stop || hook.is_some()) {
+        if self.kind.mode == Mode::Replay && (is_stop || hook.is_some()) {
             self.limit();
         }
         if is_stop {
@@ -162,7 +139,7 @@ impl Block<'_> {
         if let Some((number, vectors)) = hook {
             self.entry(number, vectors);
         }
-        self.head(&instructions);
+        self.head();
         self.note_block(&instructions);
         for instruction in &instructions {
             self.instruction(instruction);
@@ -259,77 +236,25 @@ impl Block<'_> {
         self.ahead = ahead;
     }
 
-    /// Counts, and in replay traps before the counter goes above zero.
-    fn head(&mut self, instructions: &[Instruction]) {
+    /// Counts. Who runs again has the process write to where the counter points then: behind the limit it cannot.
+    fn head(&mut self) {
         let count = self.ahead;
-        self.places.push(CodeSpan {
-            at: self.e.here(),
-            pc: self.pc,
-            ahead: 0,
-            boundary: true,
-            swapped: false,
-            saved: false,
-        });
-        if self.kind.mode == Mode::Record {
-            self.e.count(count);
-            return;
-        }
-        let limit = Trap::Limit {
-            head: self.e.here(),
-        };
-        // The condition "greater" of a jump is number 15.
-        let is_exact = self.kind.is_exact();
-        if flags_are_dead(instructions) && !is_exact {
-            self.e.count_with_flags(count);
-            self.e.put(&[0x7e, 1]); // jle over the trap
-            self.traps.push((self.e.here(), limit));
+        self.ahead = 0;
+        self.place(self.pc, true, false);
+        self.ahead = count;
+        self.e.count(count);
+        if self.kind.mode == Mode::Replay {
             self.place(self.pc, false, false);
-            self.e.put(&[0xcc]);
-            return;
+            self.e.touch_counter();
         }
-        self.e.save(RAX, layout::SLOT_SCRATCH);
-        self.e.put(&[0x9f, 0x0f, 0x90, 0xc0]); // lahf; seto al
-        self.e.count_with_flags(count);
-        self.e.put(&[0x7e, 1 + 3 + 9]); // jle over the rest
-        self.e.put(&[0x04, 0x7f, 0x9e]); // add al, 127; sahf
-        self.e.load(RAX, layout::SLOT_SCRATCH);
-        self.traps.push((self.e.here(), limit));
-        self.place(self.pc, false, false);
-        self.e.put(&[0xcc]);
-        self.e.put(&[0x04, 0x7f, 0x9e]);
-        self.e.load(RAX, layout::SLOT_SCRATCH);
     }
 
-    /// Traps if the counter is zero, before anything else is done.
+    /// Stops the process at the limit, before anything else is done.
     fn limit(&mut self) {
         let ahead = std::mem::take(&mut self.ahead);
-        let limit = Trap::Limit {
-            head: self.e.here(),
-        };
         self.place(self.pc, true, false);
-        self.e.save(RAX, layout::SLOT_SCRATCH);
-        self.e.put(&[0x9f, 0x0f, 0x90, 0xc0]); // lahf; seto al
-        self.e.count_with_flags(1);
-        self.ahead = 1;
-        self.place(self.pc, false, false);
-        self.e.put(&[0x7e, 3 + 9 + 1]); // jle over the trap
-        self.e.put(&[0x04, 0x7f, 0x9e]); // add al, 127; sahf
-        self.e.load(RAX, layout::SLOT_SCRATCH);
-        self.traps.push((self.e.here(), limit));
-        self.e.put(&[0xcc]);
-        self.e.count_with_flags(u8::MAX);
-        self.ahead = 0;
-        self.place(self.pc, false, false);
-        self.e.put(&[0x04, 0x7f, 0x9e]);
-        self.e.load(RAX, layout::SLOT_SCRATCH);
+        self.e.touch_next();
         self.ahead = ahead;
-    }
-
-    fn look_up(&mut self) {
-        match self.kind.targets {
-            Targets::Table(table) => self.e.look_up(table),
-            Targets::Trap(miss) => self.e.far_jump(miss),
-        }
     }
 
     /// Makes r15 the counter.
@@ -360,6 +285,13 @@ impl Block<'_> {
     }
 
     fn instruction(&mut self, instruction: &Instruction) {
+        if !self.kind.hooks.is_empty() {
+            match stack_after(instruction) {
+                StackAfter::Same => {}
+                StackAfter::Frame => self.e.forget_lowest_at_leave(),
+                StackAfter::Any => self.e.forget_lowest(),
+            }
+        }
         let used = self.uses(instruction);
         if used.contains(&Register::R15) {
             self.own(instruction.ip());
@@ -592,7 +524,10 @@ impl Block<'_> {
         self.normal(pc);
         if !self.kind.hooks.is_empty() {
             self.place(pc, true, false);
+            let distance_at = self.e.skip_return();
+            self.place(pc, true, false);
             self.e.record_return();
+            self.e.aim(distance_at, self.e.here());
         }
         self.note_end(instruction);
         self.place(pc, true, false);
@@ -601,7 +536,7 @@ impl Block<'_> {
         self.place(pc, false, true);
         self.e.put(&[0x48, 0x8d, 0xa4, 0x24]); // lea rsp, [rsp + ..]
         self.e.put(&(8 + drop).to_le_bytes());
-        self.look_up();
+        self.e.look_up(self.kind.table);
     }
 
     fn indirect(&mut self, instruction: &Instruction) {
@@ -635,7 +570,7 @@ impl Block<'_> {
             self.ahead = self.ahead.saturating_sub(1);
             self.place(pc, false, true);
         }
-        self.look_up();
+        self.e.look_up(self.kind.table);
     }
 
     /// Exits that are not linked, and constants.

@@ -86,9 +86,14 @@ impl Emitter {
         self.put(&[0x4d, 0x8d, 0x7f, count]);
     }
 
-    /// `add r15, count`: changes the flags.
-    pub(super) fn count_with_flags(&mut self, count: u8) {
-        self.put(&[0x49, 0x83, 0xc7, count]);
+    /// `mov [r15 - 1], r15b`: a fault, if the counter has passed the limit.
+    pub(super) fn touch_counter(&mut self) {
+        self.put(&[0x45, 0x88, 0x7f, 0xff]);
+    }
+
+    /// `mov [r15], r15b`: a fault, if the counter is at the limit.
+    pub(super) fn touch_next(&mut self) {
+        self.put(&[0x45, 0x88, 0x3f]);
     }
 
     /// A jump whose distance is filled in later; returns where the four bytes of the distance lie.

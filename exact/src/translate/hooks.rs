@@ -1,6 +1,6 @@
 //! Records of calls: code that is added at the entries of chosen functions, and before every return.
 
-use super::emit::{Emitter, R11, RAX};
+use super::emit::{Emitter, R11, RAX, RCX};
 use super::layout;
 
 /// Bytes of a record: an entry's without vectors, and a return's.
@@ -51,6 +51,9 @@ impl Kind {
 
 /// `pop [r11 + 56]`, with which a return's record gets the return address: no other register is free. It is put back at once.
 pub const POP_RETURN_ADDRESS: [u8; 7] = [0x41, 0x8f, 0x83, 56, 0, 0, 0];
+
+/// `bswap rcx; movzx ecx, cl`
+const HIGHEST_BYTE_OF_RCX: [u8; 6] = [0x48, 0x0f, 0xc9, 0x0f, 0xb6, 0xc9];
 
 const RETURN: u32 = 0;
 /// An entry has the number of its hook and one in so many bits, and the number of vectors above.
@@ -111,8 +114,44 @@ impl Emitter {
         }
         self.advance(BASE, ENTRY_BYTES + 8 * vectors as usize);
         self.save(RAX, layout::SLOT_RECORDS);
+        self.put(&[0x4c, 0x8d, 0x5c, 0x24, 0xff]); // lea r11, [rsp - 1]
+        self.put(&[0x49, 0xf7, 0xd3]); // not r11
+        self.save(R11, layout::SLOT_LOWEST);
         self.load(RAX, layout::SLOT_SCRATCH);
         self.load(R11, layout::SLOT_SCRATCH_2);
+    }
+
+    /// Before a return that ends no open call, jumps over what is put behind it: the functions that are not recorded
+    /// return, too. Changes no flags; the sign of a difference of addresses is its highest byte.
+    pub(super) fn skip_return(&mut self) -> u64 {
+        self.save(RCX, layout::SLOT_SCRATCH);
+        self.load(RCX, layout::SLOT_LOWEST);
+        self.put(&[0x48, 0x8d, 0x0c, 0x0c]); // lea rcx, [rsp + rcx]
+        self.put(&HIGHEST_BYTE_OF_RCX);
+        self.put(&[0xe3, 9 + 5]); // jrcxz to the second of these
+        self.load(RCX, layout::SLOT_SCRATCH);
+        let distance_at = self.jump();
+        self.load(RCX, layout::SLOT_SCRATCH);
+        distance_at
+    }
+
+    /// The stack pointer is about to be changed to any value: whatever calls are open there, the next return is recorded.
+    pub(super) fn forget_lowest(&mut self) {
+        self.put(&[0x65, 0x48, 0xc7, 0x04, 0x25]); // mov qword gs:[slot], 0
+        self.put(&layout::SLOT_LOWEST.to_le_bytes());
+        self.put(&[0; 4]);
+    }
+
+    /// The same before `leave`, if it goes down: to another stack, then.
+    pub(super) fn forget_lowest_at_leave(&mut self) {
+        self.save(RCX, layout::SLOT_SCRATCH);
+        self.put(&[0x48, 0x89, 0xe1]); // mov rcx, rsp
+        self.put(&[0x48, 0xf7, 0xd1]); // not rcx
+        self.put(&[0x48, 0x8d, 0x4c, 0x29, 1]); // lea rcx, [rcx + rbp + 1]
+        self.put(&HIGHEST_BYTE_OF_RCX);
+        self.put(&[0xe3, 13]); // jrcxz over the next one
+        self.forget_lowest();
+        self.load(RCX, layout::SLOT_SCRATCH);
     }
 
     /// Before a return: counter, stack pointer, the registers of results, return address.
@@ -131,6 +170,9 @@ impl Emitter {
         self.put(&[0x48, 0x8d, 0x64, 0x24, 0xf8]); // lea rsp, [rsp - 8], which leaves the flags
         self.advance(BASE, RETURN_BYTES);
         self.save(R11, layout::SLOT_RECORDS);
+        self.put(&[0x49, 0x89, 0xe3]); // mov r11, rsp
+        self.put(&[0x49, 0xf7, 0xd3]); // not r11
+        self.save(R11, layout::SLOT_LOWEST);
         self.load(R11, layout::SLOT_SCRATCH_2);
     }
 }

@@ -4,14 +4,6 @@ use iced_x86::{
     Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
 };
 
-/// All six flags of arithmetic.
-const ARITHMETIC: u32 = iced_x86::RflagsBits::OF
-    | iced_x86::RflagsBits::SF
-    | iced_x86::RflagsBits::ZF
-    | iced_x86::RflagsBits::AF
-    | iced_x86::RflagsBits::CF
-    | iced_x86::RflagsBits::PF;
-
 /// Decodes a block at `pc`: at most `most` instructions, and none at which another block `begins`.
 pub(super) fn decode(
     bytes: &[u8],
@@ -164,53 +156,37 @@ pub(super) fn ends_block(instruction: &Instruction) -> bool {
         || is_unsupported(instruction)
 }
 
-/// The flags that an instruction writes whatever its operands are. Those that are undefined after it may be as they were.
-fn surely_written(instruction: &Instruction) -> u32 {
-    let may_do_nothing = instruction.has_rep_prefix()
-        || instruction.has_repne_prefix()
-        || (0..instruction.op_count()).any(|op| {
-            instruction.op_kind(op) == OpKind::Register
-                && instruction.op_register(op) == Register::CL
-        }) && matches!(
-            instruction.mnemonic(),
-            Mnemonic::Shl
-                | Mnemonic::Sal
-                | Mnemonic::Shr
-                | Mnemonic::Sar
-                | Mnemonic::Rol
-                | Mnemonic::Ror
-                | Mnemonic::Rcl
-                | Mnemonic::Rcr
-                | Mnemonic::Shld
-                | Mnemonic::Shrd
-        );
-    if may_do_nothing {
-        return 0;
-    }
-    let written =
-        instruction.rflags_written() | instruction.rflags_cleared() | instruction.rflags_set();
-    match instruction.mnemonic() {
-        // All processors clear AF, which no manual promises.
-        Mnemonic::And | Mnemonic::Or | Mnemonic::Xor | Mnemonic::Test => {
-            written | iced_x86::RflagsBits::AF
-        }
-        _ => written,
-    }
+/// Which stack an instruction leaves a thread on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StackAfter {
+    Same,
+    /// That of the frame pointer.
+    Frame,
+    Any,
 }
 
-/// Whether the flags at the start of the block are written by it before anything reads them.
-pub(super) fn flags_are_dead(instructions: &[Instruction]) -> bool {
-    let mut live = ARITHMETIC;
-    for instruction in instructions {
-        if instruction.rflags_read() & live != 0 || ends_block(instruction) {
-            return false;
+/// Whether an instruction may go to another stack. What adds or subtracts a constant does not.
+pub(super) fn stack_after(instruction: &Instruction) -> StackAfter {
+    let is_stack = |op: u32| {
+        op < instruction.op_count()
+            && instruction.op_kind(op) == OpKind::Register
+            && instruction.op_register(op).full_register() == Register::RSP
+    };
+    let is_constant = !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory);
+    match instruction.mnemonic() {
+        Mnemonic::Leave => StackAfter::Frame,
+        Mnemonic::Push | Mnemonic::Cmp | Mnemonic::Test => StackAfter::Same,
+        Mnemonic::Add | Mnemonic::Sub | Mnemonic::And if is_constant => StackAfter::Same,
+        Mnemonic::Lea
+            if instruction.memory_base() == Register::RSP
+                && instruction.memory_index() == Register::None =>
+        {
+            StackAfter::Same
         }
-        live &= !surely_written(instruction);
-        if live == 0 {
-            return true;
-        }
+        Mnemonic::Xchg | Mnemonic::Xadd | Mnemonic::Cmpxchg if is_stack(1) => StackAfter::Any,
+        _ if is_stack(0) => StackAfter::Any,
+        _ => StackAfter::Same,
     }
-    false
 }
 
 #[cfg(test)]
@@ -257,6 +233,42 @@ mod tests {
             let instruction = Decoder::new(64, code, DecoderOptions::NONE).decode();
             assert!(is_chance(&instruction), "{code:x?}");
         }
+    }
+
+    #[test]
+    fn other_stacks_are_told_from_frames() {
+        let after =
+            |code: &[u8]| stack_after(&Decoder::new(64, code, DecoderOptions::NONE).decode());
+        let same: [&[u8]; 10] = [
+            &[0x54],                         // push rsp
+            &[0x5d],                         // pop rbp
+            &[0xc3],                         // ret
+            &[0x48, 0x83, 0xec, 0x28],       // sub rsp, 40
+            &[0x48, 0x81, 0xc4, 0, 1, 0, 0], // add rsp, 256
+            &[0x48, 0x83, 0xe4, 0xe0],       // and rsp, -32
+            &[0x48, 0x8d, 0x64, 0x24, 0xf8], // lea rsp, [rsp - 8]
+            &[0x48, 0x89, 0xe5],             // mov rbp, rsp
+            &[0x48, 0x39, 0xc4],             // cmp rsp, rax
+            &[0x48, 0x89, 0x04, 0x24],       // mov [rsp], rax
+        ];
+        assert_eq!(
+            same.iter().find(|code| after(code) != StackAfter::Same),
+            None
+        );
+        let any: [&[u8]; 10] = [
+            &[0x5c],                   // pop rsp
+            &[0x48, 0x89, 0xec],       // mov rsp, rbp
+            &[0x48, 0x8b, 0x27],       // mov rsp, [rdi]
+            &[0x48, 0x29, 0xc4],       // sub rsp, rax
+            &[0x48, 0x03, 0x20],       // add rsp, [rax]
+            &[0x48, 0x8d, 0x65, 0xd8], // lea rsp, [rbp - 40]
+            &[0x48, 0x8d, 0x24, 0x04], // lea rsp, [rsp + rax]
+            &[0x48, 0x94],             // xchg rsp, rax
+            &[0x48, 0x87, 0x23],       // xchg [rbx], rsp
+            &[0x48, 0x0f, 0x44, 0xe0], // cmove rsp, rax
+        ];
+        assert_eq!(any.iter().find(|code| after(code) != StackAfter::Any), None);
+        assert_eq!(after(&[0xc9]), StackAfter::Frame);
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub const SLOT_ADDRESS: u32 = 80;
 pub const SLOT_FS: u32 = 88;
 /// In code that is recorded: the number of the indirect jump that came last.
 pub const SLOT_ORIGIN: u32 = 96;
+/// While calls are recorded: returns with a lower stack pointer than this end no call that is open. It is kept negated.
+pub const SLOT_LOWEST: u32 = 104;
 /// Bytes of a thread's block.
 pub const BLOCK_BYTES: u64 = 128;
 /// How many threads there are blocks for.

@@ -44,7 +44,7 @@ pub trait Code {
 pub enum Mode {
     /// Counts.
     Record,
-    /// Counts from a negative number, and traps before a block after which the counter would be above zero.
+    /// Counts, and writes to the address that the counter then is, before each block.
     Replay,
 }
 
@@ -81,10 +81,6 @@ pub enum Trap {
     },
     /// A place to stop at, set for a moment.
     Goal,
-    /// The counter would go above zero in this block, which is counted at `head`.
-    Limit {
-        head: u64,
-    },
     /// Before and after an instruction whose reads and writes are noted, but not by code that is added.
     Before {
         pc: u64,
@@ -113,7 +109,6 @@ struct Exit {
 /// Translations that are not used for a while.
 pub struct Aside {
     blocks: Blocks,
-    exact_blocks: Blocks,
     table: Table,
     resets: usize,
 }
@@ -124,12 +119,9 @@ pub struct Translator {
     caches: Caches,
     table: Table,
     blocks: Blocks,
-    /// The same for code that stops exactly, and whether that is made at the moment.
-    exact_blocks: Blocks,
-    is_exact: bool,
     traps: FxHashMap<u64, Trap>,
-    /// By what they lead to: exits whose targets have no translation yet, of exact code or of other.
-    waiting: FxHashMap<(u64, bool), Vec<Exit>>,
+    /// By what they lead to: exits whose targets have no translation yet.
+    waiting: FxHashMap<u64, Vec<Exit>>,
     resets: usize,
     stops: FxHashSet<u64>,
     /// Where calls are recorded: by address the number, and that of vectors; with any, all returns are.
@@ -148,8 +140,6 @@ impl Translator {
             caches: Caches::default(),
             table: Table::new(low),
             blocks: Blocks::default(),
-            exact_blocks: Blocks::default(),
-            is_exact: false,
             traps: FxHashMap::default(),
             waiting: FxHashMap::default(),
             resets: 0,
@@ -227,7 +217,7 @@ impl Translator {
 
     /// The translation of the code at `pc`, made if there is none. `None`: there is no code.
     pub fn entry(&mut self, pc: u64, code: &dyn Code) -> Option<u64> {
-        match self.blocks_of(self.is_exact).get(pc) {
+        match self.blocks.get(pc) {
             None => block::translate(self, pc, code),
             known => known,
         }
@@ -248,15 +238,13 @@ impl Translator {
 
     /// There are new translations, in which some exits lead nowhere yet: links exits that waited for these.
     fn link_waiting(&mut self, bodies: &[(u64, u64)], unknown: Vec<Exit>) {
-        let is_exact = self.is_exact;
         for (pc, body) in bodies {
-            for exit in self.waiting.remove(&(*pc, is_exact)).unwrap_or_default() {
+            for exit in self.waiting.remove(pc).unwrap_or_default() {
                 self.link(exit.stub, exit.distance_at, *body);
             }
         }
         for exit in unknown {
-            let waiting = self.waiting.entry((exit.target, is_exact)).or_default();
-            waiting.push(exit);
+            self.waiting.entry(exit.target).or_default().push(exit);
         }
     }
 
@@ -267,25 +255,7 @@ impl Translator {
 
     /// Whether anything in this range has been translated.
     pub fn has_code_in(&self, start: u64, end: u64) -> bool {
-        let has = |blocks: &Blocks| !blocks.pages_in(start, end).is_empty();
-        has(&self.blocks) || has(&self.exact_blocks)
-    }
-
-    fn blocks_of(&self, is_exact: bool) -> &Blocks {
-        match is_exact {
-            true => &self.exact_blocks,
-            false => &self.blocks,
-        }
-    }
-
-    /// Translations from now on, and those that are found, are such that stop exactly, or usual ones. The former change no flags,
-    /// and come back at each indirect jump.
-    pub fn set_exact(&mut self, is_exact: bool) {
-        self.is_exact = is_exact;
-    }
-
-    pub fn is_exact(&self) -> bool {
-        self.is_exact
+        !self.blocks.pages_in(start, end).is_empty()
     }
 
     /// In the block that is counted at `head`, where the program is before one of its instructions, the first having number 0.
@@ -313,9 +283,7 @@ impl Translator {
 
     /// The pages of the program from which blocks were made since this was asked.
     pub fn take_fresh(&mut self) -> Vec<u64> {
-        let mut fresh = self.blocks.take_fresh();
-        fresh.append(&mut self.exact_blocks.take_fresh());
-        fresh
+        self.blocks.take_fresh()
     }
 
     /// Forgets the translations of what lies in this range: the program's code there has changed. What leads to them will lead to
@@ -323,9 +291,7 @@ impl Translator {
     pub fn forget_range(&mut self, start: u64, end: u64) {
         // Some of them lie in what is forgotten now, and the new beginning of that is not to be written over.
         self.waiting.clear();
-        let mut gone = self.blocks.take(start, end);
-        gone.extend(self.exact_blocks.take(start, end));
-        for (pc, body) in gone {
+        for (pc, body) in self.blocks.take(start, end) {
             self.traps.insert(body, Trap::Moved { target: pc });
             self.caches.write(body, vec![0xcc]);
         }
@@ -403,7 +369,6 @@ impl Translator {
         self.waiting.clear();
         let aside = Aside {
             blocks: std::mem::take(&mut self.blocks),
-            exact_blocks: std::mem::take(&mut self.exact_blocks),
             table: self.table.set_aside(),
             resets: self.resets,
         };
@@ -420,7 +385,6 @@ impl Translator {
         }
         self.waiting.clear();
         self.blocks = aside.blocks;
-        self.exact_blocks = aside.exact_blocks;
         self.table = aside.table;
         self.caches.write(self.table.low, table);
     }
@@ -440,7 +404,6 @@ impl Translator {
     pub fn forget(&mut self) {
         self.waiting.clear();
         self.blocks.clear();
-        self.exact_blocks.clear();
         self.table.clear(&mut self.caches);
     }
 }
