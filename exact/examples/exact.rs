@@ -4,7 +4,7 @@
 //! took (an address is that of the program's file); `replay FOLDER [POSITION...]` goes to positions and to the end;
 //! `jump FOLDER COUNT` goes to random positions, and one back from each; `back FOLDER ADDRESS INSTRUCTIONS` runs back to a stop
 //! that is never met; `who FOLDER ADDRESS` finds the last write, `writes` all; `seek FOLDER irw [FROM [TO]]` finds instructions, reads and writes;
-//! `trace FOLDER ADDRESS...` counts calls of the functions at these addresses; `verify FOLDER` compares; `log FOLDER FROM TO` shows what was recorded between two positions.
+//! `trace FOLDER ADDRESS...` counts calls of functions; `verify FOLDER` compares; `log FOLDER FROM TO` shows what was recorded between two positions.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -104,8 +104,10 @@ fn record(folder: &Path, mut args: &[OsString]) -> Result<()> {
 }
 
 fn trace(folder: &Path, addresses: &[u64]) -> Result<()> {
-    let hook = |address: &u64| Hook {
-        address: *address,
+    let files = Replay::open(folder)?.files().map(|(_, file)| file.start).min();
+    let low = files.unwrap_or(0);
+    let hook = |at: &u64| Hook {
+        address: if *at < low { low + at } else { *at },
         vectors: 0,
     };
     let hooks: Vec<Hook> = addresses.iter().map(hook).collect();

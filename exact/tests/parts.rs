@@ -163,7 +163,7 @@ fn every_call_of_a_function_is_recorded() {
         &[hook],
         &Hints::default(),
         &mut |traced| {
-            match traced {
+            match *traced {
                 Traced::Enter { arguments, .. } => calls.push(arguments[0]),
                 Traced::Leave {
                     position, results, ..

@@ -502,7 +502,7 @@ fn calls_are_traced() {
             .map(|(address, vectors)| Hook { address, vectors }),
         &Hints::default(),
         &mut |traced| {
-            match traced {
+            match *traced {
                 Traced::Enter {
                     function,
                     arguments,
@@ -527,7 +527,7 @@ fn calls_are_traced() {
                     unwound += 1;
                 }
                 Traced::SystemCall { .. } => {}
-                Traced::Answer { output, .. } => written.extend(output.unwrap_or_default()),
+                Traced::Answer { ref output, .. } => written.extend(output.iter().flatten()),
                 Traced::Signal { .. } => panic!("it gets no signal"),
                 Traced::Switch { .. } => panic!("it has one stack"),
             }

@@ -154,13 +154,13 @@ pub fn trace(
     folder: &Path,
     entries: &[Hook],
     hints: &Hints,
-    report: &mut dyn FnMut(Traced) -> bool,
+    report: &mut dyn FnMut(&Traced) -> bool,
 ) -> Result<()> {
     let (sender, batches) = sync_channel(WAITING);
     std::thread::scope(|scope| {
         let run = scope.spawn(|| run(folder, entries, hints, sender));
         for batch in &batches {
-            if !batch.into_iter().all(&mut *report) {
+            if !batch.iter().all(&mut *report) {
                 break;
             }
         }

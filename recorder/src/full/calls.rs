@@ -321,10 +321,10 @@ impl<'w> Writing<'w> {
     }
 
     /// Adds what was traced; returns whether more is wanted.
-    fn add(&mut self, traced: Traced, observer: &dyn Observer) -> bool {
+    fn add(&mut self, traced: &Traced, observer: &dyn Observer) -> bool {
         let written = match self.gathered >= GATHERED {
             true => {
-                let position = position_of(&traced);
+                let position = position_of(traced);
                 observer.finding_calls(position, self.end);
                 self.write(position)
             }
@@ -336,12 +336,12 @@ impl<'w> Writing<'w> {
         self.failed.is_none()
     }
 
-    fn take(&mut self, traced: Traced) -> store::Result<()> {
-        match traced {
-            Traced::Enter { .. } => self.enter(&traced),
-            Traced::Leave { .. } => self.leave(&traced),
-            Traced::SystemCall { .. } => self.asked(&traced),
-            Traced::Answer { .. } => self.answered(&traced),
+    fn take(&mut self, traced: &Traced) -> store::Result<()> {
+        match *traced {
+            Traced::Enter { .. } => self.enter(traced),
+            Traced::Leave { .. } => self.leave(traced),
+            Traced::SystemCall { .. } => self.asked(traced),
+            Traced::Answer { .. } => self.answered(traced),
             Traced::Signal {
                 position,
                 tid,
@@ -364,10 +364,10 @@ impl<'w> Writing<'w> {
                 position,
                 tid,
                 stack,
-                to,
+                ref to,
             } => {
                 if let Some(thread) = self.thread(tid, position) {
-                    push_stack_switch(&mut thread.records, position, stack, to);
+                    push_stack_switch(&mut thread.records, position, stack, to.clone());
                     self.gathered += RECORD_LEN;
                 }
             }
