@@ -104,7 +104,10 @@ fn record(folder: &Path, mut args: &[OsString]) -> Result<()> {
 }
 
 fn trace(folder: &Path, addresses: &[u64]) -> Result<()> {
-    let files = Replay::open(folder)?.files().map(|(_, file)| file.start).min();
+    let files = Replay::open(folder)?
+        .files()
+        .map(|(_, file)| file.start)
+        .min();
     let low = files.unwrap_or(0);
     let hook = |at: &u64| Hook {
         address: if *at < low { low + at } else { *at },

@@ -487,6 +487,41 @@ fn stops_are_found_forwards_and_backwards() {
     assert_eq!(replay.position(), forwards[499]);
 }
 
+/// Returns of functions that are not traced are passed over, on whatever stack they return.
+#[test]
+fn every_call_ends_on_whatever_stack_it_runs() {
+    let folder = TempDir::new().expect("a folder");
+    let program = compiled("stacks.c", folder.path());
+    let (output, code) = recorded(&[program.into()], folder.path());
+    assert_eq!(code, Some(0));
+    let words: Vec<&str> = output.split_whitespace().collect();
+    let [at, count] = words[..] else {
+        panic!("{output}")
+    };
+    let address = u64::from_str_radix(at.trim_start_matches("0x"), 16).expect("an address");
+    let hook = Hook {
+        address,
+        vectors: 0,
+    };
+    let (mut open, mut ended) = (Vec::new(), 0);
+    trace(folder.path(), &[hook], &Hints::default(), &mut |traced| {
+        match *traced {
+            Traced::Enter {
+                stack, arguments, ..
+            } => open.push((stack, arguments[0].wrapping_mul(2))),
+            Traced::Leave { stack, results, .. } => {
+                assert_eq!(open.pop(), Some((stack, results[0])));
+                ended += 1;
+            }
+            Traced::Unwound { .. } => panic!("it always returns"),
+            _ => {}
+        }
+        true
+    })
+    .expect("it can be traced");
+    assert_eq!((open.len(), ended.to_string()), (0, count.to_owned()));
+}
+
 #[test]
 fn calls_are_traced() {
     let folder = TempDir::new().expect("a folder");

@@ -728,6 +728,27 @@ fn system_calls_that_failed_are_told_though_no_function_returned_an_error() {
 }
 
 #[test]
+fn an_error_is_told_though_other_calls_fail_with_it_many_times() {
+    let scratch = Scratch::new("overview-many-errors");
+    let source = "#include <stdio.h>\n#include <sys/mman.h>\n#include <fcntl.h>\n#include <unistd.h>\n\
+         int main(void) { char b[64]; for (int i = 0; i < 600; i++) readlink(\"/etc/passwd\", b, 64);\n\
+         for (int i = 0; i < 600; i++) { sprintf(b, \"/no/%d\", i); open(b, O_RDONLY); }\n\
+         unlink(\"/no/late\");\n\
+         return mmap(0, 0, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? 0 : 3; }\n";
+    let program = compiled(&scratch, "program.c", source, &["-O0", "-w"]);
+    let recorded = Recorded::of_program(scratch, &program, &[], &["--syscalls"]);
+    let text = recorded.text();
+    for line in [
+        "  mmap failed with EINVAL: 1 call, ",
+        "  unlink(\"/no/late\") failed with ENOENT: 1 call, ",
+        " failed with ENOENT: at least 500 calls",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(!text.contains("readlink failed"), "{text}");
+}
+
+#[test]
 fn the_last_calls_are_told_with_the_lines_that_made_them() {
     let scratch = Scratch::new("overview-lasts");
     let source = "int last(int fd, const char *name) { if (fd == 4) *(volatile int *)8 = fd; return fd; }\n\

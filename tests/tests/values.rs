@@ -301,6 +301,33 @@ int main(void) {
 }
 ";
 
+/// Nothing in this unit has a prototype: clang, which marks those that have one, marks nothing.
+#[test]
+fn floats_are_right_where_no_function_of_a_unit_has_a_prototype() {
+    let source = "extern int puts(); int sink;\n\
+         float half(x, n) float x; int n; { sink = n; return x / 2; }\n\
+         int main() { return half(5.0f, 3) > 2 ? 0 : 1; }\n";
+    for (compiler, standard) in [("gcc", "gnu89"), ("clang", "gnu89"), ("clang", "gnu17")] {
+        let scratch = Scratch::new("values-all-old-style");
+        std::fs::write(scratch.join("old.c"), source).expect("the folder is writable");
+        let standard = format!("-std={standard}");
+        let built = Program::new(format!("/usr/bin/{compiler}"), scratch.path())
+            .args([&standard, "-w", "-g", "-O0", "-o", "old", "old.c"])
+            .run();
+        assert_eq!(built.status, Status::Code(0), "{}", built.errors());
+        let program = Program::new(scratch.join("old"), scratch.path());
+        let (_, recording) = Hindsight::record(&scratch, &[], &program);
+        let half = recording
+            .row("SELECT args, value(start_seq, 'x') AS x FROM calls WHERE function = 'half'");
+        let told = format!("{compiler} {standard}: {half:?}");
+        assert_eq!(
+            (&half["args"], &half["x"]),
+            (&"x=5.0, n=3".into(), &"5".into()),
+            "{told}"
+        );
+    }
+}
+
 /// Callers pass a `float` as a `double` to a function without a prototype; debug information says nothing of it.
 #[test]
 fn floats_of_functions_without_a_prototype_are_those_that_were_passed() {

@@ -13,14 +13,18 @@ pub(crate) fn lacks_prototype<'a>(session: &DieReader<'_, 'a>, chain: &[Die<'a>]
     declared.is_some_and(|die| language_of(session, die) == Language::C && marks(session, die))
 }
 
-/// Returns whether the compiler of a unit marks functions with a prototype. Some releases of clang do not for all versions of C,
-/// and neither do compilers of other languages that call theirs C.
+/// Returns whether the compiler of a unit marks functions with a prototype. All releases of clang do where they name C89 or C99 as the
+/// language, which older ones do for later versions, too; some do not where they name C11 or C17, and neither do compilers of other
+/// languages that call theirs C.
 fn marks<'a>(session: &DieReader<'_, 'a>, die: &Die<'a>) -> bool {
     let root = die.sibling(UnitOffset(die.unit.header.size_of_header()));
     let producer = session.string(&root, dw::DW_AT_producer);
     let producer = producer.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     match producer.contains("clang") {
-        true => has_marks(die),
+        true => {
+            let language = session.language(die);
+            matches!(language, Some(dw::DW_LANG_C89 | dw::DW_LANG_C99)) || has_marks(die)
+        }
         false => producer.starts_with("GNU C"),
     }
 }

@@ -18,7 +18,7 @@ use crate::unrecorded::has_syscalls;
 
 /// Most groups of calls that are reported.
 const GROUPS: usize = 6;
-/// Most calls with one error that are read.
+/// Most calls of one system call with one error that are read.
 const READ: u64 = 500;
 /// A system call that fails with one error for more paths than this is one group.
 const PATHS: usize = 3;
@@ -157,10 +157,14 @@ fn calls(source: &Source<'_>) -> Result<Vec<Failed>> {
 /// Reads the ends of calls that failed and for which a condition holds, by the events in which the calls began.
 fn ends(source: &Source<'_>, condition: &str) -> Result<BTreeMap<u64, End>> {
     let rows = source.ask(&format!(
-        "select size, value, of_it from (select size, value, count(*) over (partition by value) as of_it, \
-         row_number() over (partition by value order by size) as nth from events \
+        "with failed as (select size, value from events \
          where kind = 'syscall_end' and size is not null and value between -4095 and -1 and {condition}) \
-         where nth <= {READ}"
+         select size, value, of_it from (select size, failed.value, \
+         count(*) over (partition by failed.value, begun.value) as of_it, \
+         row_number() over (partition by failed.value, begun.value order by size) as nth \
+         from failed join events begun on begun.seq = size \
+         where begun.kind = 'syscall' and not ({})) where nth <= {READ}",
+        asked()
     ))?;
     let end = |row: &Row| {
         let end = End {
@@ -170,6 +174,19 @@ fn ends(source: &Source<'_>, condition: &str) -> Result<BTreeMap<u64, End>> {
         Some((row.count(0)?, end))
     };
     Ok(rows.iter().filter_map(end).collect())
+}
+
+/// The condition for questions of libraries, which take no room among the calls that are read.
+fn asked() -> String {
+    let condition = |(name, errno): &(&str, &str)| {
+        let result = (-4095..0).find(|result| error(*result).as_deref() == Some(*errno))?;
+        let number = number(name)?;
+        Some(format!(
+            "begun.value = {number} and failed.value = {result}"
+        ))
+    };
+    let conditions: Vec<String> = ASKED.iter().filter_map(condition).collect();
+    conditions.join(" or ")
 }
 
 fn failed(row: &Row, end: &End) -> Option<Failed> {

@@ -218,6 +218,8 @@ pub(super) struct Writing<'w> {
     controls: InOrder<'w>,
     next: Option<Control>,
     threads: Vec<Thread>,
+    /// The index of the one that was written for last.
+    last: usize,
     /// The end of the recording.
     end: u64,
     gathered: usize,
@@ -275,6 +277,7 @@ impl<'w> Writing<'w> {
             next: controls.next(),
             controls,
             threads,
+            last: 0,
             end: 0,
             gathered: 0,
             children: 0,
@@ -540,17 +543,20 @@ impl<'w> Writing<'w> {
         self.gathered += RECORD_LEN;
     }
 
-    /// The thread that had a number at a position.
+    /// The thread that had a number at a position. At the end of one, another may have it.
     fn thread(&mut self, tid: i32, position: u64) -> Option<&mut Thread> {
-        let is_it = |thread: &&mut Thread| {
-            let ThreadSpan {
-                tid: own,
-                from,
-                until,
-            } = thread.span;
-            own == tid && from <= position && until.is_none_or(|until| position <= until)
-        };
-        self.threads.iter_mut().rev().find(is_it)
+        let is_in = |span: &ThreadSpan| span.tid == tid && span.from <= position;
+        let is_last = self.threads.get(self.last).is_some_and(|last| {
+            is_in(&last.span) && last.span.until.is_none_or(|until| position < until)
+        });
+        if !is_last {
+            let is_it = |thread: &Thread| {
+                let until = thread.span.until;
+                is_in(&thread.span) && until.is_none_or(|until| position <= until)
+            };
+            self.last = self.threads.iter().rposition(is_it)?;
+        }
+        self.threads.get_mut(self.last)
     }
 
     /// Writes what is before a position.

@@ -63,19 +63,10 @@ impl Interrupts {
     fn catch_all(numbers: &[i32]) -> Result<Interrupts, Error> {
         let mut interrupts = Interrupts::ignore()?;
         let guard = interrupts.runtime.enter();
-        let catch = |number: &i32| {
-            let caught = signal(SignalKind::from_raw(*number));
-            caught.map(|signal| (*number, signal))
-        };
+        let catch = |number: &i32| caught(*number).map(|signal| (*number, signal));
         let signals: std::io::Result<Vec<_>> = numbers.iter().map(catch).collect();
         drop(guard);
         interrupts.signals = signals.map_err(|source| Error::io("catch signals", source))?;
-        let mut caught = CAUGHT.lock().unwrap_or_else(PoisonError::into_inner);
-        for number in numbers {
-            let ours = caught.entry(*number);
-            ours.or_insert_with(|| SignalAction::now(*number))
-                .put_back();
-        }
         Ok(interrupts)
     }
 
@@ -113,12 +104,14 @@ impl Interrupts {
             }
         };
         runtime.block_on(async {
+            // A signal that comes with the end of the work is not lost.
             tokio::select! {
-                done = work => Ok(done),
+                biased;
                 number = interrupted => Err(match number {
                     libc::SIGINT => Error::Interrupted,
                     signal => Error::Terminated { signal },
                 }),
+                done = work => Ok(done),
                 () = shown => unreachable!("it never ends"),
             }
         })
@@ -134,6 +127,18 @@ impl Interrupts {
             Poll::Ready(())
         }));
     }
+}
+
+/// Catches a signal, in a runtime of tokio. Who has put back the earlier action takes it over again by this.
+///
+/// # Errors
+/// When a system call fails.
+pub fn caught(number: i32) -> std::io::Result<Signal> {
+    let signal = signal(SignalKind::from_raw(number))?;
+    let mut caught = CAUGHT.lock().unwrap_or_else(PoisonError::into_inner);
+    let ours = caught.entry(number);
+    ours.or_insert_with(|| SignalAction::now(number)).put_back();
+    Ok(signal)
 }
 
 /// Returns whether the process was started with a signal ignored, as by `nohup`. Asked before the signal is caught.

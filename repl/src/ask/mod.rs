@@ -8,6 +8,6 @@ mod opening;
 mod show;
 
 pub use asker::Asker;
-pub use interrupt::{Interrupts, is_ignored};
+pub use interrupt::{Interrupts, caught, is_ignored};
 pub use opening::{of_timeline, open, open_past, open_session, open_timeline};
 pub use show::{Records, View, note_extent, parquet_needs_a_file, show, show_document, warn};

@@ -20,6 +20,7 @@ use server::paths::Paths;
 use server::verbs::{NameKind, Names, NamesArgs, NamesReply, Verb};
 use store::Reader;
 use store::format::RECORDING_SUFFIX;
+use store::recording::{Recording, RecordingState};
 
 use super::Cli;
 use crate::ask::Asker;
@@ -198,7 +199,11 @@ fn recording_of(words: &[String]) -> Option<&String> {
 
 fn functions_of(name: &Path) -> Option<Vec<String>> {
     let path = crate::recording::locate(name).ok()?;
-    // Without the bar of other openings: a shell that completes a line has no room for one.
+    // Without the bar of other openings: a shell that completes a line has no room for one. What is not closed may take long.
+    let recording = Recording::open(&path).ok()?;
+    if recording.state() != RecordingState::Closed {
+        return None;
+    }
     let reader = Reader::open(&path, &store::temp_dir()).ok()?;
     let mut asker = Asker::new(Arc::new(reader), Options::default(), false).ok()?;
     let names = asker.texts("select distinct function from calls").ok()?;

@@ -5,6 +5,7 @@ mod of_set;
 use std::io::Write;
 use std::path::PathBuf;
 
+use crate::ask::open_session;
 use crate::error::Error;
 use crate::exit;
 use crate::json::answer;
@@ -52,7 +53,8 @@ pub fn run(args: &Args, terminal: &Terminal) -> Result<u8, Error> {
     }
     let path = args.core.locate(&args.recording)?;
     let name = args.recording.to_string_lossy();
-    let work = || query::open(&path).and_then(|session| query::overview(&session, &name));
+    let session = open_session(&path)?;
+    let work = || query::overview(&session, &name);
     let overview = Progress::new(terminal).alive("adding up", work);
     let overview = overview.map_err(|source| Error::Query { source })?;
     let mut out = output::stdout();

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use server::client::{Client, Wait};
 use server::paths::Paths;
 use server::verbs::{self, Nothing};
-use tokio::signal::unix::{SignalKind, signal};
 
-use crate::ask::is_ignored;
+use crate::ask::{caught, is_ignored};
 use crate::error::Error;
 use crate::exit;
 
@@ -33,8 +32,8 @@ impl Hangup {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build().map_err(failed)?;
         let guard = runtime.enter();
-        let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        let mut hangup = caught(libc::SIGHUP).map_err(failed)?;
+        let mut terminate = caught(libc::SIGTERM).map_err(failed)?;
         drop(guard);
         let session = Arc::new(AtomicU32::new(NONE));
         let of_prompt = Arc::clone(&session);
