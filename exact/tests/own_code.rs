@@ -10,9 +10,10 @@ use std::process::Command;
 use exact::{Options, Replay, record, verify};
 use tempfile::TempDir;
 
-fn compiled(folder: &Path) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/own_code.c");
-    let program = folder.join("own_code");
+fn compiled(name: &str, folder: &Path) -> PathBuf {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let source = programs.join(name).with_extension("c");
+    let program = folder.join(name);
     let mut compiler = Command::new("gcc");
     compiler.args(["-O1", "-g", "-w", "-pthread", "-o"]);
     let status = compiler.arg(&program).arg(&source).status();
@@ -22,8 +23,12 @@ fn compiled(folder: &Path) -> PathBuf {
 
 /// Compares a program's output, exit code and signal, and runs the recording again.
 fn same(what: &str, count: u32) {
+    same_of("own_code", what, count);
+}
+
+fn same_of(name: &str, what: &str, count: u32) {
     let folder = TempDir::new().expect("a folder");
-    let program = compiled(folder.path());
+    let program = compiled(name, folder.path());
     let arguments = [String::from(what), count.to_string()];
     let native = Command::new(&program).args(&arguments).output();
     let native = native.expect("it can be started");
@@ -101,4 +106,11 @@ fn a_write_to_code_has_a_fault_of_its_own() {
 #[test]
 fn a_child_writes_beside_code_that_its_parent_has_executed() {
     same("forked", 20);
+}
+
+#[test]
+fn code_changes_where_it_was_moved_or_is_mapped_twice() {
+    for way in ["moved", "twice", "again", "part", "over", "sent"] {
+        same_of("moved_code", way, 30);
+    }
 }

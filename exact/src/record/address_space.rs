@@ -20,6 +20,8 @@ pub(super) struct AddressSpace {
     pub(super) others: Others,
     /// Memory whose code can be executed, as far as it is known.
     executable: Vec<Span>,
+    /// Before recording began, or began again, the program has mapped shared memory: where it can be written is not known.
+    pub(super) has_shared_before: bool,
     /// The end of the heap, once the program has asked for it.
     pub(super) brk: u64,
 }
@@ -87,6 +89,11 @@ impl AddressSpace {
         let others = self.files.writable(code).into_iter();
         own.chain(others.filter(|(page, _)| *page != code))
             .collect()
+    }
+
+    /// Whether another process, or the program elsewhere, may write to a page.
+    pub(super) fn may_be_shared(&self, page: u64) -> bool {
+        self.has_shared_before || self.files.is_shared(page)
     }
 
     /// The end of the heap is here now. Returns what that means.

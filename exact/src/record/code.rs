@@ -133,6 +133,7 @@ impl Recorder {
                 | libc::SYS_recvmsg
                 | libc::SYS_recvmmsg
                 | libc::SYS_process_vm_readv
+                | libc::SYS_process_vm_writev
         );
         if is_scattered || self.copies_memory(number, args[0]) {
             return self.open_for_kernel(tid, 0, u64::MAX);

@@ -136,6 +136,13 @@ impl Files {
         shown.collect()
     }
 
+    /// Whether a page is one of shared memory.
+    pub(super) fn is_shared(&self, page: u64) -> bool {
+        let at = page * PAGE;
+        let mut all = self.mappings.iter();
+        all.any(|known| known.is_shared && (known.span.start..known.span.end).contains(&at))
+    }
+
     /// Memory elsewhere that is the same as what can be written in a span.
     fn same_as(&self, span: Span) -> Vec<Span> {
         let meets = |known: &&Mapping| known.span.start < span.end && span.start < known.span.end;

@@ -137,6 +137,14 @@ impl Known {
         self.areas.iter().map(|area| area.span).collect()
     }
 
+    /// Whether any of it is shared memory that can be written.
+    pub(super) fn has_shared(&self) -> bool {
+        let can_write = |area: &Area| area.span.protection & libc::PROT_WRITE as u32 != 0;
+        self.areas
+            .iter()
+            .any(|area| area.is_shared && can_write(area))
+    }
+
     /// The files among them.
     pub(super) fn files(&self) -> Vec<MappedFile> {
         let areas = self.areas.iter();

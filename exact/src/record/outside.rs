@@ -34,9 +34,12 @@ impl Code for Executable<'_> {
         self.window.read(address, &mut into[..wanted])
     }
 
-    /// Code that the program writes may not be complete before it is executed.
+    /// Code that the program writes may not be complete before it is executed, and what is shared others may write.
     fn may_be_ahead(&self, address: u64) -> bool {
-        self.span.contains(&address) && self.space.writable(address / PAGE).is_empty()
+        let page = address / PAGE;
+        self.span.contains(&address)
+            && self.space.writable(page).is_empty()
+            && !self.space.may_be_shared(page)
     }
 }
 

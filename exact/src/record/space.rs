@@ -197,11 +197,11 @@ impl Recorder {
 
     /// The program has changed its address space.
     fn changed(&mut self, space: Space) -> Result<()> {
-        let (start, end) = match space {
+        let (place, other) = match space {
             Space::Map(span) | Space::Unmap(span) | Space::Protect(span) | Space::Discard(span) => {
-                (span.start, span.end)
+                (span, None)
             }
-            Space::Move { from, .. } => (from.start, from.end),
+            Space::Move { from, to } => (from, Some(to)),
         };
         match space {
             Space::Map(span) | Space::Protect(span) | Space::Unmap(span) => {
@@ -215,10 +215,12 @@ impl Recorder {
             }
             Space::Discard(_) => {}
         }
-        match self.translator.has_code_in(start, end) {
-            true => self.forget(start, end),
-            false => Ok(()),
+        for Span { start, end, .. } in std::iter::once(place).chain(other) {
+            if self.translator.has_code_in(start, end) {
+                self.forget(start, end)?;
+            }
         }
+        Ok(())
     }
 
     /// The program has changed what it has there. Other code may be written by it without our seeing that.

@@ -258,6 +258,7 @@ impl Recorder {
             }
         }
         self.space.set(&now.spans());
+        self.space.has_shared_before |= now.has_shared();
         Ok(())
     }
 

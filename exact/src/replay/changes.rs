@@ -9,7 +9,6 @@ use rustc_hash::FxHashSet;
 use super::Replay;
 use super::recorded::Recorded;
 use crate::error::Result;
-use crate::log::Span;
 use crate::tracee::Tracee;
 use crate::translate::{Code, Window};
 
@@ -47,10 +46,10 @@ impl Changes {
         self.applied = self.applied.max(entry);
     }
 
-    /// Whether all entries before this one were applied for the first time, and none from it on. Then what is translated, executed or
-    /// not, comes behind all changes up to here, and all others will be seen.
+    /// Whether all entries before this one were applied for the first time, or just are, and none from it on. Then what is translated,
+    /// executed or not, comes behind all changes up to here, and all others will be seen.
     fn are_all_ahead(&self, next: usize) -> bool {
-        next > self.applied
+        next >= self.applied
     }
 
     /// Whether an entry, which is applied, changes code in a range. The first time, it does if any of that was executed. Later it does
@@ -133,12 +132,12 @@ impl Replay {
 pub(super) struct Steady<'a> {
     window: Window<'a>,
     /// `None`: it may change without notice, all of it.
-    own_code: Option<&'a [Span]>,
+    recorded: Option<&'a Recorded>,
 }
 
 impl<'a> Steady<'a> {
     pub(super) fn new(
-        replay: &'a Recorded,
+        recorded: &'a Recorded,
         changes: &Changes,
         next: usize,
         process: &'a Tracee,
@@ -146,7 +145,7 @@ impl<'a> Steady<'a> {
         let is_known = changes.guarded.is_none() && changes.are_all_ahead(next);
         Steady {
             window: Window::new(process),
-            own_code: is_known.then_some(&*replay.own_code),
+            recorded: is_known.then_some(recorded),
         }
     }
 }
@@ -158,9 +157,8 @@ impl Code for Steady<'_> {
 
     fn may_be_ahead(&self, address: u64) -> bool {
         let page = address & !(PAGE - 1);
-        let is_apart = |span: &Span| span.end <= page || page + PAGE <= span.start;
-        self.own_code
-            .is_some_and(|own_code| own_code.iter().all(is_apart))
+        self.recorded
+            .is_some_and(|recorded| !recorded.has_own_code(page, page + PAGE))
     }
 }
 

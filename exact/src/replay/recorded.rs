@@ -23,7 +23,7 @@ pub(super) struct Recorded {
     files: Vec<MappedFile>,
     /// All that is or was mapped by the program at any time.
     pub(super) taken: Vec<Span>,
-    /// Where the program may write to code that it can execute, without a system call: at any time.
+    /// Where the program may write to code that it can execute, without a system call: at any time. In order, and apart.
     pub(super) own_code: Vec<Span>,
     /// From where on it shared memory with other processes, if it did.
     pub(super) shares: Option<u64>,
@@ -77,7 +77,7 @@ impl Recorded {
             first: tid,
             files,
             taken: seen.taken,
-            own_code: seen.own_code,
+            own_code: merged(seen.own_code),
             shares: seen.sharing.since,
             schedule: seen.schedule,
         };
@@ -93,6 +93,13 @@ impl Recorded {
     /// How many instructions are recorded.
     pub(super) fn end(&self) -> u64 {
         self.entries.end()
+    }
+
+    /// Whether the program may ever write to code between these addresses without a system call.
+    pub(super) fn has_own_code(&self, start: u64, end: u64) -> bool {
+        let after = self.own_code.partition_point(|span| span.end <= start);
+        let next = self.own_code.get(after);
+        next.is_some_and(|span| span.start < end)
     }
 
     /// Whether the program never has memory at an address, of some length.
@@ -178,10 +185,18 @@ impl Seen {
         self.sharing.see(entry);
         match entry {
             Entry::SystemCall {
-                space: Some(space),
+                space,
                 shared,
+                emptied,
                 ..
-            } => self.mapped(space, shared.is_some()),
+            } => {
+                if let Some(space) = space {
+                    self.mapped(space, shared.is_some());
+                }
+                // A call that has failed may have done a part of it.
+                let parts = emptied.iter().filter_map(place);
+                self.own_code.extend(parts.filter(is_own_code));
+            }
             // It is not known what of its memory was shared then.
             Entry::Before { .. } => self.own_code.extend(&self.taken),
             Entry::Switch { at, tid, .. } => self.schedule.push((*at, *tid)),
@@ -202,14 +217,28 @@ impl Seen {
 }
 
 impl Seen {
-    /// Memory that is shared may be written to elsewhere.
+    /// Memory that is shared may be written to elsewhere, whatever its protection is at first. Of memory that is moved the log does not
+    /// have the protection.
     fn mapped(&mut self, space: &Space, may_be_shared: bool) {
         let span = place(space);
-        let executable = |span: &Span| span.protection & libc::PROT_EXEC as u32 != 0;
-        let own = span.filter(|span| is_own_code(span) || may_be_shared && executable(span));
+        let is_unknown = may_be_shared || matches!(space, Space::Move { .. });
+        let own = span.filter(|span| is_unknown || is_own_code(span));
         self.own_code.extend(own);
         self.taken.extend(span);
     }
+}
+
+/// The same memory, each part once, in order.
+fn merged(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable_by_key(|span| span.start);
+    spans.dedup_by(|next, span| {
+        let meets = next.start <= span.end;
+        if meets {
+            span.end = span.end.max(next.end);
+        }
+        meets
+    });
+    spans
 }
 
 /// Whether memory can be written and executed.

@@ -182,6 +182,10 @@ impl Block<'_> {
             let jump = follows.and_then(|_| self.exits.pop());
             if jump.is_some() {
                 self.e.take_jump_back();
+                if self.kind.mode == Mode::Replay {
+                    // The process can be stopped before the jump, so that has a place of its own.
+                    self.e.put(&[0x90]);
+                }
             }
             self.end_block();
             self.pc = pc;
