@@ -159,10 +159,10 @@ fn ends(source: &Source<'_>, condition: &str) -> Result<BTreeMap<u64, End>> {
     let rows = source.ask(&format!(
         "with failed as (select size, value from events \
          where kind = 'syscall_end' and size is not null and value between -4095 and -1 and {condition}) \
-         select size, value, of_it from (select size, failed.value, \
+         select size, value, of_it from (select failed.size, failed.value, \
          count(*) over (partition by failed.value, begun.value) as of_it, \
-         row_number() over (partition by failed.value, begun.value order by size) as nth \
-         from failed join events begun on begun.seq = size \
+         row_number() over (partition by failed.value, begun.value order by failed.size) as nth \
+         from failed join events begun on begun.seq = failed.size \
          where begun.kind = 'syscall' and not ({})) where nth <= {READ}",
         asked()
     ))?;
