@@ -100,6 +100,19 @@ impl Code {
         self.index().at(&self.files, svma).take(MAX_SYMBOLS)
     }
 
+    /// Returns whether all symbols at `svma` are local, which link-time optimisation also makes of others. False if there are none.
+    pub(crate) fn is_local(&self, svma: u64) -> bool {
+        let mut bindings = self.index().bindings_at(svma).take(MAX_SYMBOLS).peekable();
+        bindings.peek().is_some() && bindings.all(|binding| binding == Binding::Local)
+    }
+
+    /// The start addresses and the bytes of the sections with code.
+    pub(crate) fn sections(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let sections = self.files.main.sections().iter();
+        let code = sections.filter(|section| section.is_code());
+        code.map(|section| (section.addr, self.files.main.section_bytes(section)))
+    }
+
     pub(crate) fn names(&self, svma: u64) -> impl Iterator<Item = &str> {
         self.at(svma).map(|(name, _)| name)
     }

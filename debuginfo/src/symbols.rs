@@ -174,6 +174,13 @@ impl SymbolIndex {
             .map(move |e| (files.name(e), e.kind))
     }
 
+    /// Returns the bindings of the symbols exactly at `svma`.
+    pub(crate) fn bindings_at(&self, svma: u64) -> impl Iterator<Item = Binding> {
+        let start = self.entries.partition_point(|e| e.svma < svma);
+        let here = self.entries[start..].iter();
+        here.take_while(move |e| e.svma == svma).map(|e| e.binding)
+    }
+
     /// Returns linker name and address of the symbol whose code contains `svma`. A symbol without a size extends to
     /// `limit` (the next known start).
     pub(crate) fn around<'a>(

@@ -225,6 +225,66 @@ fn halves_that_clang_does_not_use_are_unknown() {
     assert!(!wide[5..].contains(&Int(5)), "{wide:?}");
 }
 
+/// Of a local function, clang removes results that no caller uses, and halves of structures; what follows moves up.
+#[test]
+fn results_and_halves_that_clang_removed_are_unknown() {
+    use ParameterPlace::{Int, Memory, Removed, Sse};
+    let bench = Bench::new();
+    let rax = RetPlace::Regs(RetReg::Rax, None);
+    let xmm0 = RetPlace::Regs(RetReg::Xmm0, None);
+    let both = RetPlace::Regs(RetReg::Rax, Some((RetReg::Rdx, 8)));
+    let results = [
+        ("ignored", RetPlace::Unknown, rax),
+        ("taken", rax, rax),
+        ("pointer", RetPlace::Unknown, rax),
+        ("ignored_double", RetPlace::Unknown, xmm0),
+        ("taken_double", xmm0, xmm0),
+        ("ignored_long", RetPlace::Unknown, RetPlace::X87),
+        ("taken_long", RetPlace::X87, RetPlace::X87),
+        ("below", RetPlace::Unknown, rax),
+        ("passes", RetPlace::Unknown, rax),
+        ("below_used", rax, rax),
+        ("passes_used", rax, rax),
+        ("first_used", RetPlace::Unknown, both),
+        ("second_used", RetPlace::Unknown, both),
+        ("both_used", both, both),
+        ("by_address", rax, rax),
+        ("exported", rax, rax),
+        ("part", RetPlace::Unknown, both),
+        ("after_loop", rax, rax),
+    ];
+    let memory = |offset| Memory { offset };
+    let whole: Vec<ParameterPlace> = (0..6).map(Int).chain([memory(8), memory(16)]).collect();
+    for level in ["-O1", "-O2", "-O3"] {
+        let options = ["-g", level];
+        let path = bench.compile(
+            "clang",
+            &program("results.c"),
+            &format!("results{level}"),
+            &options,
+        );
+        let module = open(&path);
+        for (name, place, _) in results {
+            assert_eq!(function(&module, name).ret_place, place, "{name} {level}");
+        }
+        let of = |name| places(&module, name).0;
+        assert_eq!(of("part"), [Removed, Int(1)], "{level}");
+        assert_eq!(of("late"), [Removed, Int(1)], "{level}");
+        assert_eq!(of("slope"), [Removed, Sse(1), Int(0)], "{level}");
+        assert_eq!(of("many"), whole, "{level}");
+    }
+    let path = bench.compile(
+        "clang",
+        &program("results.c"),
+        "unoptimised",
+        &["-g", "-O0"],
+    );
+    let module = open(&path);
+    for (name, _, place) in results {
+        assert_eq!(function(&module, name).ret_place, place, "{name}");
+    }
+}
+
 #[test]
 fn parameters_that_rustc_removed_are_nowhere() {
     let bench = Bench::new();

@@ -26,6 +26,16 @@ struct Builder<'s, 't, 'a> {
     scan: &'s Scan,
     language: Option<DwLang>,
     is_llvm: bool,
+    /// The compiler states which functions the optimiser changed.
+    marks_changed: bool,
+}
+
+/// What was read of one unit.
+#[derive(Default)]
+pub(super) struct Built {
+    pub functions: Vec<Function>,
+    /// The addresses of functions whose results the optimiser may have removed.
+    pub doubted: Vec<u64>,
 }
 
 /// Builds the functions for `candidates` of unit `index`. If the unit demands more work than its size warrants, returns
@@ -36,10 +46,11 @@ pub(super) fn build(
     scan: &Scan,
     candidates: &[&Candidate],
     code: &Code,
-) -> (Vec<Function>, Option<Damage>) {
+) -> (Built, Option<Damage>) {
+    let mut built = Built::default();
     let root = match session.root(Home::Info, index) {
         Ok(root) => root,
-        Err(error) => return (Vec::new(), Some(error.into())),
+        Err(error) => return (built, Some(error.into())),
     };
     session.begin(&root.unit);
     let builder = Builder {
@@ -51,17 +62,35 @@ pub(super) fn build(
         scan,
         language: language(session, &root),
         is_llvm: Compiler::of(session, &root) == Compiler::Llvm,
+        marks_changed: marks_changed(session, &root),
     };
-    let mut functions = Vec::new();
     for candidate in candidates {
-        let function = builder.function(&root, candidate);
+        let (function, is_doubted) = builder.function(&root, candidate);
         // What was read after the budget ran out may be wrong.
         if session.is_exhausted() {
-            return (functions, Some(Damage::Exhausted));
+            return (built, Some(Damage::Exhausted));
         }
-        functions.push(function);
+        built.doubted.extend(is_doubted.then_some(candidate.svma));
+        built.functions.push(function);
     }
-    (functions, None)
+    (built, None)
+}
+
+/// Returns whether the unit's compiler marks functions whose parameters or results it removed with `DW_CC_nocall`: LLVM does so
+/// since version 15, which rustc contains since 1.65.
+fn marks_changed<'a>(session: &DieReader<'_, 'a>, root: &Die<'a>) -> bool {
+    let producer = session.string(root, dw::DW_AT_producer);
+    let producer = producer.map(|producer| producer.to_string_lossy().into_owned());
+    let version = |before: &str| {
+        let (_, version) = producer.as_ref()?.split_once(before)?;
+        let mut numbers = version.split(|c: char| !c.is_ascii_digit());
+        let mut number = || numbers.next()?.parse::<u32>().ok();
+        Some((number()?, number().unwrap_or(0)))
+    };
+    match version("rustc version ") {
+        Some(rustc) => rustc >= (1, 65),
+        None => version("clang version ").is_some_and(|clang| clang >= (15, 0)),
+    }
 }
 
 fn language<'a>(session: &DieReader<'_, 'a>, root: &Die<'a>) -> Option<DwLang> {
@@ -72,7 +101,8 @@ fn language<'a>(session: &DieReader<'_, 'a>, root: &Die<'a>) -> Option<DwLang> {
 }
 
 impl<'a> Builder<'_, '_, 'a> {
-    fn function(&self, root: &Die<'a>, candidate: &Candidate) -> Function {
+    /// Returns a function, and whether the optimiser may have removed its result.
+    fn function(&self, root: &Die<'a>, candidate: &Candidate) -> (Function, bool) {
         let die = root.sibling(candidate.die);
         let chain = self.session.chain(&die);
         let names = names(
@@ -86,7 +116,7 @@ impl<'a> Builder<'_, '_, 'a> {
         let ranges = self.ranges(&die, candidate.svma);
         let signature = self.signature(&chain, candidate, &names);
         let (file, line) = self.declared_at(&chain);
-        Function {
+        let function = Function {
             svma: Svma(candidate.svma),
             size: ranges.first().map_or(0, CodeRange::len),
             ranges,
@@ -100,7 +130,8 @@ impl<'a> Builder<'_, '_, 'a> {
             ret: signature.ret,
             ret_place: signature.ret_place,
             xmm: signature.xmm,
-        }
+        };
+        (function, signature.is_result_doubted)
     }
 
     fn declared_at(&self, chain: &[Die<'a>]) -> (Option<Arc<str>>, Option<u32>) {
@@ -187,7 +218,9 @@ impl<'a> Builder<'_, '_, 'a> {
             }
         });
         let standard = calling_convention.is_none_or(is_standard);
+        let is_marked = self.is_llvm && calling_convention == Some(dw::DW_CC_nocall);
         let trust = match names.changed {
+            _ if is_marked => Trust::Read,
             _ if !standard => Trust::Nothing,
             Some(Change::ParamsAndResult) => Trust::Nothing,
             Some(Change::Params) => Trust::Result,
@@ -201,6 +234,7 @@ impl<'a> Builder<'_, '_, 'a> {
             abi,
             described: self.scan.described,
             is_llvm: self.is_llvm,
+            may_change: self.is_llvm && !self.marks_changed && self.scan.optimised,
             is_closure: closure,
         };
         let params = &self.scan.params;

@@ -9,6 +9,7 @@ pub(crate) mod files;
 mod mentioned;
 pub(crate) mod names;
 mod prototyped;
+mod results;
 mod scan;
 pub(crate) mod scopes;
 mod short_name;
@@ -29,6 +30,7 @@ use crate::lines::ByName;
 use crate::model::{Function, Functions};
 use crate::module::Module;
 use crate::parallel;
+use build::Built;
 pub(crate) use prototyped::lacks_prototype;
 use scan::{Candidate, Damage, Scan};
 pub use short_name::{brief_name, short_name, short_name_at, told_apart, without_arguments};
@@ -98,13 +100,16 @@ fn read(units: &KeptUnits, code: &Code, neighbours: Option<Neighbours<'_>>) -> F
         reader.build(s, *unit, &walked[*unit], candidates)
     });
     let mut list = Vec::new();
+    let mut doubted = Vec::new();
     let mut warnings = units.warnings();
     warnings.extend(walked.into_iter().filter_map(|w| w.warning));
-    for (functions, warning) in built {
-        list.extend(functions);
+    for (built, warning) in built {
+        list.extend(built.functions);
+        doubted.extend(built.doubted);
         warnings.extend(warning);
     }
     list.sort_by_key(|f: &Function| f.svma);
+    results::forget_removed(&mut list, &doubted, code);
     Functions { list, warnings }
 }
 
@@ -195,11 +200,10 @@ impl Reader<'_, '_> {
         index: usize,
         walked: &Walked,
         candidates: &[&Candidate],
-    ) -> (Vec<Function>, Option<Warning>) {
+    ) -> (Built, Option<Warning>) {
         let offset = self.offset(index);
-        let warned = |(functions, damage): (_, Option<Damage>)| {
-            (functions, damage.map(|d| self.damaged(offset, d)))
-        };
+        let warned =
+            |(built, damage): (_, Option<Damage>)| (built, damage.map(|d| self.damaged(offset, d)));
         if !walked.split {
             let built = build::build(session, index, &walked.scan, candidates, self.code);
             return warned(built);

@@ -43,6 +43,8 @@ pub(super) struct Scan {
     /// The unit describes types, so a function without parameter DIEs has no parameters. Otherwise it has only line
     /// information.
     pub described: bool,
+    /// The unit's code is optimised: a variable has a location list, or the calls of a function are described.
+    pub optimised: bool,
     /// Why the walk ended early.
     pub error: Option<Damage>,
 }
@@ -91,6 +93,7 @@ fn walk<'a>(
         match abbreviation.tag() {
             dw::DW_TAG_subprogram => {
                 let mut extent = Extent::default();
+                scan.optimised |= specs.iter().any(|spec| describes_calls(spec.name()));
                 for spec in specs {
                     extent.take(entries.read_attribute(*spec)?);
                 }
@@ -109,6 +112,7 @@ fn walk<'a>(
             }
             tag => {
                 entries.skip_attributes(specs)?;
+                scan.optimised |= specs.iter().any(is_location_list);
                 let around = open.last().copied().flatten();
                 scan.note(tag, offset, around);
                 // GCC puts the parameters of a pack into a DIE of its own.
@@ -118,6 +122,22 @@ fn walk<'a>(
         open.push(candidate);
     }
     Ok(())
+}
+
+/// LLVM states this attribute for functions of optimised code.
+fn describes_calls(name: gimli::DwAt) -> bool {
+    matches!(
+        name,
+        dw::DW_AT_call_all_calls | dw::DW_AT_GNU_all_call_sites
+    )
+}
+
+fn is_location_list(spec: &gimli::AttributeSpecification) -> bool {
+    let is_list = matches!(
+        spec.form(),
+        dw::DW_FORM_loclistx | dw::DW_FORM_sec_offset | dw::DW_FORM_data4
+    );
+    spec.name() == dw::DW_AT_location && is_list
 }
 
 impl Scan {

@@ -32,6 +32,8 @@ pub(super) enum Trust {
     All,
     /// The result is as declared, but parameters may have changed.
     Result,
+    /// Parameters may have changed, and the result is as declared if a caller reads it.
+    Read,
     Nothing,
 }
 
@@ -40,6 +42,8 @@ pub(super) struct Signature {
     pub params_known: bool,
     pub ret: ValueKind,
     pub ret_place: RetPlace,
+    /// The result is only known if a caller reads it.
+    pub is_result_doubted: bool,
     pub xmm: UsedXmm,
 }
 
@@ -52,6 +56,8 @@ pub(super) struct Signatures<'x, 's, 't, 'a> {
     pub described: bool,
     /// The compiler is LLVM's: parameters without a location are not passed.
     pub is_llvm: bool,
+    /// The compiler may have changed functions that only their own unit calls, without saying so.
+    pub may_change: bool,
     /// The function is a closure or a coroutine of Rust.
     pub is_closure: bool,
 }
@@ -83,12 +89,19 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         let infos: Vec<Rc<TypeInfo>> = formals.iter().map(passed).collect();
         let declared = args::assign(infos.iter().map(|i| &**i), passed_back, self.is_llvm);
         let removed = self.removed(&formals, &declared, &locations);
+        let is_marked = trust == Trust::Read;
         let trust = match trust {
-            Trust::All | Trust::Result if removed.contains(&true) => self.with_removed(chain),
+            Trust::All | Trust::Result if self.is_changeable(chain, svma, &removed) => Trust::Read,
+            Trust::All if removed.contains(&true) => Trust::Result,
             trust => trust,
         };
         let stated = self.stated(&locations, &formals, &infos, &declared, svma, trust);
-        let mut places = settle(&declared, &stated, trust);
+        let is_as_declared =
+            trust == Trust::Read && all_passed(&formals, &declared, &stated, &locations);
+        let mut places = match is_as_declared {
+            true => declared.clone(),
+            false => settle(&declared, &stated, trust),
+        };
         if self.is_llvm {
             let parts = declared.iter().zip(&stated);
             for (place, (declared, stated)) in places.iter_mut().zip(parts) {
@@ -105,10 +118,12 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
                 }
             }
         }
+        // Where a hidden parameter was when others were removed is not stated.
+        let is_moved = is_marked && ret_place == RetPlace::Hidden;
         let mut ret = result.kind.clone();
         let may_be_item = |ty| self.called(ty, &told, chain) != Called::Pointer;
         let may_be_item = self.function_type(chain, &result).is_some_and(may_be_item);
-        if (trust == Trust::Nothing || may_be_item) && ret != ValueKind::Void {
+        if (trust == Trust::Nothing || is_moved || may_be_item) && ret != ValueKind::Void {
             (ret, ret_place) = (ValueKind::Unknown, RetPlace::Unknown);
         }
         let xmm_args = places
@@ -132,6 +147,7 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
             params_known: known && complete && self.described && self.abi != Abi::Other,
             ret,
             ret_place,
+            is_result_doubted: trust == Trust::Read,
             xmm: UsedXmm {
                 args: xmm_args,
                 ret: uses_xmm(passed_back),
@@ -233,14 +249,12 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
         formals.iter().zip(declared).map(is_removed).collect()
     }
 
-    /// How much is left of the signature of a function with a removed parameter: the result of a function that others can
-    /// call stays, that of a local one may be removed too.
-    fn with_removed(&self, chain: &[Die<'a>]) -> Trust {
+    /// Returns whether the optimiser may have removed parameters or the result: it does that only to functions that other units
+    /// cannot call. Link-time optimisation makes such functions of others.
+    fn is_changeable(&self, chain: &[Die<'a>], svma: u64, removed: &[bool]) -> bool {
         let is_external = |die: &Die<'a>| self.session.flag(die, dw::DW_AT_external);
-        match chain.iter().any(is_external) {
-            true => Trust::Result,
-            false => Trust::Nothing,
-        }
+        let is_own = || !chain.iter().any(is_external) || self.code.is_local(svma);
+        (self.may_change || removed.contains(&true)) && is_own()
     }
 
     fn type_of(&self, chain: &[Die<'a>]) -> Rc<TypeInfo> {
@@ -372,7 +386,9 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
                 Found::Always(passed) if !certain => Some(passed),
                 Found::Home(home) if !certain => {
                     let spills = spills.get_or_insert_with(|| self.trace(svma));
-                    spills.came(home, info.size)
+                    let came = spills.came(home, info.size);
+                    // LLVM states homes in optimised code as if the prologue had run, which may come later.
+                    came.filter(|came| trust != Trust::Read || !is_on_stack(came))
                 }
                 _ => None,
             }
@@ -384,6 +400,25 @@ impl<'a> Signatures<'_, '_, '_, 'a> {
             .map(|((formal, info), declared)| of(formal, info, declared))
             .collect()
     }
+}
+
+/// Returns whether the code states that each parameter arrives in its registers as declared, and for those on the stack that
+/// they are there at all.
+fn all_passed<'a>(
+    formals: &[Formal<'a>],
+    declared: &[Passed],
+    stated: &[Option<Passed>],
+    locations: &Locations<'_, '_, '_, 'a>,
+) -> bool {
+    let is_passed =
+        |((formal, declared), stated): ((&Formal<'a>, &Passed), &Option<Passed>)| match declared
+            .place
+        {
+            ParameterPlace::Empty => true,
+            _ if is_on_stack(declared) => formal.concrete && locations.has_home(&formal.chain[0]),
+            _ => stated.as_ref() == Some(declared),
+        };
+    formals.iter().zip(declared).zip(stated).all(is_passed)
 }
 
 /// Of a parameter in two registers, LLVM states no place for a half that the function does not use: callers that know this
@@ -418,7 +453,7 @@ fn settle(declared: &[Passed], stated: &[Option<Passed>], trust: Trust) -> Vec<P
         None => Certainty::All,
     };
     let join = |(declared, stated): (&Passed, &Option<Passed>)| {
-        let on_stack = matches!(declared.place, ParameterPlace::Memory { .. });
+        let on_stack = is_on_stack(declared);
         match (declared.place, stated) {
             (ParameterPlace::Empty, _) if declared.place2.is_none() => *declared,
             (ParameterPlace::Unknown, stated) => stated.unwrap_or(Passed::UNKNOWN),
@@ -459,6 +494,10 @@ fn conflict(declared: &Passed, stated: Passed) -> Option<Conflict> {
     let seconds = declared.place2.zip(stated.place2);
     let seconds = seconds.filter(|_| declared.second_at == stated.second_at);
     differ(declared.place, stated.place).max(seconds.and_then(|(a, b)| differ(a, b)))
+}
+
+fn is_on_stack(passed: &Passed) -> bool {
+    matches!(passed.place, ParameterPlace::Memory { .. })
 }
 
 fn is_unknown(passed: &Passed) -> bool {

@@ -88,6 +88,17 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
         }
     }
 
+    /// Returns whether the function keeps `param` on the stack from its first instruction on.
+    pub(crate) fn has_home(&self, param: &Die<'a>) -> bool {
+        let of = self.of(param);
+        let at_entry = |passed: Passed| matches!(passed.place, ParameterPlace::Memory { .. });
+        match of {
+            Found::Home(_) => true,
+            Found::AtEntry(passed) => at_entry(passed),
+            _ => false,
+        }
+    }
+
     fn whole(&self, expression: Expression<Slice<'a>>) -> Found {
         let operations = self.operations(expression);
         if let Some(home) = self.home(&operations) {
@@ -128,6 +139,9 @@ impl<'x, 's, 't, 'a> Locations<'x, 's, 't, 'a> {
             let covers = begin == self.svma || begin < self.svma && self.svma < end;
             if covers && let Some(found) = self.at_entry(&operations) {
                 return Some(Found::AtEntry(found));
+            }
+            if covers && let Some(home) = self.home(&operations) {
+                named = Found::Home(home);
             }
             if let Some(passed) = self.entry_value(&operations) {
                 named = Found::AtEntry(passed);
