@@ -344,14 +344,7 @@ impl Context {
 
     /// Says which recording this call's name means, if that is a newer one than the recording of exactly that name.
     pub fn meant(&self) -> Option<String> {
-        let name = Path::new(self.whose.recording.as_ref()?);
-        let found = store::recording::resolve(name).ok()?;
-        let older = store::recording::older_than(&found, name)?;
-        Some(format!(
-            "{} is meant, which is newer than {}",
-            found.display(),
-            older.display()
-        ))
+        meant(Path::new(self.whose.recording.as_ref()?))
     }
 
     /// Returns the folder of the recording of this call's session. With `is_last`, that is the session of the last call.
@@ -484,6 +477,14 @@ pub fn folder(path: &Path) -> Result<PathBuf, Failure> {
     })?;
     server::past::completed(&found)?;
     Ok(std::fs::canonicalize(&found).unwrap_or(found))
+}
+
+/// Says which recording a name means, if that is a newer one than the recording of exactly that name.
+pub fn meant(name: &Path) -> Option<String> {
+    let found = store::recording::resolve(name).ok()?;
+    let older = store::recording::older_than(&found, name)?;
+    let (found, older) = (found.display(), older.display());
+    Some(format!("{found} is meant, which is newer than {older}"))
 }
 
 fn both() -> Failure {

@@ -431,8 +431,13 @@ impl<'a> Renderer<'a> {
         if self.options.format != Format::Natural {
             return self.scalar(value, ty);
         }
-        let target = ty.target().map(|t| t.strip());
+        let named = ty.target();
+        let prefix = named.as_ref().and_then(strings::literal_prefix);
+        let target = named.map(|t| t.strip());
         let kind = target.as_ref().map(Type::kind);
+        // In C, wide characters are names of integer types.
+        let is_text = matches!(kind, Some(TypeKind::Char { .. }))
+            || prefix.is_some() && ty.language() == Language::C;
         if self.follows(ty)
             && depth > 0
             && let Ok(target) = value.deref(&self.look)
@@ -441,14 +446,16 @@ impl<'a> Renderer<'a> {
             return self.part(&target, depth - 1, None);
         }
         self.push(&format!("{address:#x}"));
-        if let (Some(TypeKind::Char { .. }), Some(target)) = (kind, &target)
+        if let Some(target) = &target
+            && is_text
             && address != 0
             && self.options.format == Format::Natural
         {
             let width = target.size().map_or(1, |s| s.clamp(1, 4) as usize);
             let text = strings::text_at(self.look.machine, address, width, self.options.max_string);
             if let Ok(text) = text {
-                self.push(" ");
+                let prefix = prefix.filter(|_| width > 1).unwrap_or_default();
+                self.push(&format!(" {prefix}"));
                 self.quoted(&text.bytes, width, text.more);
             }
         } else if let Some(symbol) = symbol(&self.look, address) {

@@ -1,5 +1,6 @@
 //! Text: C strings in memory, quotes and escapes.
 
+use debuginfo::types::Type;
 use debuginfo::{Certainty, Machine, Unknown};
 
 /// Bytes that are read at once in the search for the end of a text.
@@ -109,6 +110,20 @@ fn push(out: &mut String, c: char, quote: char) {
         }
         c => out.push(c),
     }
+}
+
+/// Returns the prefix of literals of a type of wide characters (C++20, 5.13.5).
+pub(super) fn literal_prefix(character: &Type) -> Option<&'static str> {
+    let of = |character: &Type| {
+        Some(match character.unqualified().name().as_str() {
+            "wchar_t" => "L",
+            "char8_t" => "u8",
+            "char16_t" => "u",
+            "char32_t" => "U",
+            _ => return None,
+        })
+    };
+    of(character).or_else(|| of(&character.strip()))
 }
 
 /// Characters of 1, 2 or 4 bytes as UTF-8; invalid ones are replaced.

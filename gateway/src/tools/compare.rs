@@ -9,7 +9,7 @@ use serde::Deserialize;
 use server::protocol::{Code, Failure};
 
 use crate::answer::Answer;
-use crate::context::{Context, folder};
+use crate::context::{Context, folder, meant};
 use crate::recordings;
 use crate::tool::{About, Tool};
 
@@ -80,7 +80,11 @@ impl Tool for Compare {
             (&b, &args.b),
             (&asked, args.full),
         )?;
-        Ok(Answer::Text(text.to_string()))
+        let answer = Answer::Text(text.to_string());
+        let meant = [&args.b, &args.a]
+            .into_iter()
+            .filter_map(|name| meant(Path::new(name)));
+        Ok(meant.fold(answer, Answer::about))
     }
 }
 

@@ -410,4 +410,9 @@ fn units_are_signed_and_wide_texts_are_whole() {
         &["printf \"%.2ls|%6s|%c|\\n\", wide, pointed, wide[1]"],
     );
     assert_eq!(said, "h\u{e9}| h\u{e9}llo|\u{e9}|\n");
+    let said = prompt(&live, &["print pointed", "print &sixteen[0]"]);
+    assert!(
+        said.contains(" L\"h\u{e9}llo\"\n") && said.ends_with(" u\"six\u{e9}\"\n"),
+        "{said}"
+    );
 }

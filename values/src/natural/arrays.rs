@@ -3,6 +3,7 @@
 use super::texts::has_runs;
 use super::{MAX_TEXT, REPEATS, Renderer};
 use crate::render::Format;
+use crate::strings::literal_prefix;
 use debuginfo::types::{Language, Type, TypeKind};
 use debuginfo::value::{Value, number};
 
@@ -45,12 +46,16 @@ impl Renderer<'_> {
             let used = used.next_multiple_of(width).min(bytes.len());
             return match width {
                 1 if has_runs(&bytes[..used]) => self.folded(&bytes[..used]),
-                _ => self.quoted(&bytes[..used], width, false),
+                _ => {
+                    let prefix = literal_prefix(&element).filter(|_| width > 1);
+                    self.push(prefix.unwrap_or_default());
+                    self.quoted(&bytes[..used], width, false);
+                }
             };
         }
         // In C, these are names of integer types.
         if let (Some(prefix), Format::Natural, Ok(bytes)) =
-            (wide_prefix(&element), self.options.format, &value.bytes)
+            (literal_prefix(&element), self.options.format, &value.bytes)
             && ty.language() == Language::C
             && ty.is_plain_array()
             && matches!(size, 1 | 2 | 4)
@@ -131,19 +136,4 @@ impl Renderer<'_> {
             (false, _) => self.end_items(),
         }
     }
-}
-
-/// Returns the prefix of literals of a character type that C only names.
-fn wide_prefix(element: &Type) -> Option<&'static str> {
-    let name = element.name();
-    let mut words = name.split(' ');
-    Some(
-        match words.rfind(|word| !matches!(*word, "const" | "volatile"))? {
-            "wchar_t" => "L",
-            "char16_t" => "u",
-            "char32_t" => "U",
-            "char8_t" => "u8",
-            _ => return None,
-        },
-    )
 }

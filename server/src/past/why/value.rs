@@ -195,9 +195,23 @@ impl Past {
         let others = ended
             .iter()
             .filter(|call| Some(call.start) != same.map(|s| s.start));
-        for call in others.take(ENDED_TOLD) {
+        for call in others.clone().take(ENDED_TOLD) {
             let text = format!("ended in between: {}", self.outcome(call)?);
             reply.step(call.start, 1, "open", text);
+        }
+        let untold = others.skip(ENDED_TOLD).count();
+        if untold > 0 {
+            let at_least = if ended.len() == ENDED {
+                "at least "
+            } else {
+                ""
+            };
+            let noun = if untold == 1 { "call" } else { "calls" };
+            let text = format!(
+                "ended in between: {at_least}{untold} more {noun}; in SQL: end_seq > {since} and end_seq <= {} and tid = {}",
+                window.until, window.tid
+            );
+            reply.step(since, 1, "open", text);
         }
         Ok(same)
     }
@@ -241,6 +255,7 @@ impl Past {
             .timeline
             .calls_around(window.tid, window.until, OPEN + 1);
         let open = open.map_err(|e| of_replay(&e))?;
+        let is_cut = open.len() > OPEN;
         for (depth, call) in open.iter().take(OPEN).enumerate() {
             let text = format!("open then: {}{}", self.call_text(call)?, self.place(call));
             let depth = depth as u32 + 1;
@@ -252,6 +267,13 @@ impl Past {
                 let text = format!("same value as its argument {} of {name}", word.name);
                 reply.step(call.start, depth + 1, "same_value", text);
             }
+        }
+        if is_cut {
+            let text = format!(
+                "open then: more calls around these (backtrace at {})",
+                window.until
+            );
+            reply.step(window.until, OPEN as u32 + 1, "open", text);
         }
         if open.is_empty() {
             reply.end("no recorded call of that thread was open then", None);

@@ -4,6 +4,7 @@ use crate::containers::content::Content;
 use crate::containers::room::{self, Room};
 use crate::containers::text::{Form, Text};
 use crate::containers::typed_place::{At, Reach, TypedPlace, argument, size};
+use crate::strings::literal_prefix;
 use debuginfo::Unknown;
 use debuginfo::types::Type;
 
@@ -11,15 +12,8 @@ use debuginfo::types::Type;
 const COUNTED_HEADER: u64 = 24;
 
 pub(super) fn form(character: &Type) -> Result<Form, Unknown> {
-    let prefix = match character.unqualified().name().as_str() {
-        "wchar_t" => "L",
-        "char8_t" => "u8",
-        "char16_t" => "u",
-        "char32_t" => "U",
-        _ => "",
-    };
     Ok(Form::Cpp {
-        prefix,
+        prefix: literal_prefix(character).unwrap_or_default(),
         unit: size(character)?,
     })
 }
